@@ -1,0 +1,148 @@
+"""Everything riverrun raises, in one tree.
+
+    RiverrunError
+    ├── ConfigError          the program is put together wrongly: a name, option or value that cannot work
+    │   ├── MissingExtraError    an optional dependency is not installed
+    │   └── MissingKeyError      a provider needs an API key that is not set
+    ├── DecodeError          bytes that are no chunk
+    ├── GrammarError         chunks in an order that the format does not allow
+    ├── ModelError           a model call failed: status, code, retryable, retry_after
+    │   └── TimeoutExceeded      a time limit of the run, the step or the first chunk passed
+    ├── ToolError            a tool call cannot be run
+    │   ├── ToolNotFoundError
+    │   └── ToolArgumentsError
+    └── RunError             a run ended in an error; `partial` holds what it gave until then
+
+Inside a run a failure is a chunk. Exceptions are for misuse of the API and for awaiting the result of a failed run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class RiverrunError(Exception):
+    """The root of the tree."""
+
+    @property
+    def details(self) -> Mapping[str, object]:
+        """Plain values that travel beside name and message when the error is written as JSON."""
+        return {}
+
+
+class ConfigError(RiverrunError):
+    """Something was configured in a way that cannot work; the message says what to do."""
+
+
+class MissingExtraError(ConfigError):
+    """An optional dependency is needed and not installed."""
+
+    def __init__(self, extra: str, *, needed_by: str) -> None:
+        self.extra = extra
+        super().__init__(f"{needed_by} needs the extra '{extra}': pip install 'riverrun[{extra}]'")
+
+
+class MissingKeyError(ConfigError):
+    """A provider needs an API key and none was given."""
+
+    def __init__(self, variable: str, *, needed_by: str) -> None:
+        self.variable = variable
+        super().__init__(f"{needed_by} needs an API key: set {variable} or pass api_key=")
+
+
+class DecodeError(RiverrunError):
+    """Bytes that are not one JSON object with a `type`."""
+
+
+class GrammarError(RiverrunError):
+    """A chunk stands where the format does not allow it."""
+
+    def __init__(self, message: str, *, position: int) -> None:
+        self.position = position
+        super().__init__(f"chunk {position}: {message}")
+
+
+class ModelError(RiverrunError):
+    """A model call failed.
+
+    `status` is the HTTP status (None without a response), `code` the provider's own word for the failure, `retryable`
+    whether the same call may succeed later, `retry_after` the seconds the provider asked to wait.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        code: str | int | None = None,
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        self.status = status
+        self.code = code
+        self.retryable = retryable
+        self.retry_after = retry_after
+        super().__init__(message)
+
+    @property
+    def details(self) -> Mapping[str, object]:
+        found: dict[str, object] = {}
+        if self.status is not None:
+            found["status"] = self.status
+        if self.code is not None:
+            found["code"] = self.code
+        if self.retryable:
+            found["isRetryable"] = True
+        return found
+
+
+class TimeoutExceeded(ModelError):
+    """A time limit passed. `limit` is "total", "step" or "first_chunk", `seconds` its length."""
+
+    def __init__(self, limit: str, seconds: float) -> None:
+        self.limit = limit
+        self.seconds = seconds
+        what = {"total": "The run", "step": "The model call", "first_chunk": "The model's first chunk"}[limit]
+        super().__init__(f"{what} took longer than {seconds:g} s")
+
+    @property
+    def details(self) -> Mapping[str, object]:
+        return {"timeoutType": {"first_chunk": "firstChunk"}.get(self.limit, self.limit)}
+
+
+class ToolError(RiverrunError):
+    """A tool call cannot be run."""
+
+
+class ToolNotFoundError(ToolError):
+    """The model called a tool that it was not offered."""
+
+    def __init__(self, name: str, available: list[str]) -> None:
+        self.name = name
+        self.available = available
+        offer = f"Available tools: {', '.join(available)}. " if available else "No tools are available. "
+        super().__init__(
+            f'Tool "{name}" not found. {offer}Call tools by their exact name only — '
+            "never add prefixes, namespaces, or colons."
+        )
+
+
+class ToolArgumentsError(ToolError):
+    """The arguments of a call are not JSON."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+        super().__init__(
+            f'Tool "{name}" received invalid arguments: '
+            f"the provided arguments could not be parsed as JSON: {text[:500]}"
+        )
+
+
+class RunError(RiverrunError):
+    """A run ended in an error. `partial` is what it gave until then (a `riverrun.chunks.Result`)."""
+
+    def __init__(self, message: str, *, run_id: str, partial: object = None) -> None:
+        self.run_id = run_id
+        self.partial = partial
+        super().__init__(message)
