@@ -80,6 +80,7 @@ from riverrun.chunks.envelope import (
     Record,
     Timestamp,
 )
+from riverrun.chunks.fold import Result, Status, StepFold, fold
 from riverrun.chunks.message import (
     AssistantMessage,
     FilePart,
@@ -145,7 +146,9 @@ from riverrun.chunks.union import (
 )
 from riverrun.chunks.usage import (
     Usage,
+    run_usage,
     sum_usage,
+    total_usage,
 )
 from riverrun.chunks.workflow import (
     StepOutputChunk,
@@ -235,6 +238,7 @@ __all__ = [
     "RedactedReasoningChunk",
     "RedactedReasoningPayload",
     "Response",
+    "Result",
     "ResponseMetadataChunk",
     "ResponseMetadataPayload",
     "ScorerResult",
@@ -242,8 +246,10 @@ __all__ = [
     "SourcePayload",
     "StartChunk",
     "StartPayload",
+    "Status",
     "Step",
     "StepFinishChunk",
+    "StepFold",
     "StepFinishPayload",
     "StepMetadata",
     "StepOutput",
@@ -314,8 +320,11 @@ __all__ = [
     "WorkflowStepWaitingChunk",
     "decode",
     "encode",
+    "fold",
     "from_value",
     "json_schema",
+    "run_usage",
     "sum_usage",
     "to_value",
+    "total_usage",
 ]

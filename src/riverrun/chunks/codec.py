@@ -22,7 +22,7 @@ from riverrun.chunks.message import MessageBase, Part, UnknownMessage, UnknownPa
 from riverrun.chunks.tools import ToolOutputChunk
 from riverrun.chunks.union import CHUNK_CLASSES, ChunkType, KnownChunk, UnknownChunk
 from riverrun.chunks.workflow import StepOutputChunk, WorkflowStepOutputChunk
-from riverrun.errors import DecodeError
+from riverrun.errors import DecodeError, RiverrunError
 
 
 def encode(chunk: ChunkType) -> bytes:
@@ -47,9 +47,9 @@ def decode(data: bytes | str) -> ChunkType:
 
 def from_value(value: object) -> ChunkType:
     """Make a chunk of its JSON value (dicts, lists, text, numbers). Raises DecodeError as `decode` does."""
-    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-        raise DecodeError(f"a chunk is a JSON object with a 'type': {str(value)[:100]}")
-    members = cast("dict[str, Any]", value)
+    members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    if not isinstance(members.get("type"), str):
+        raise DecodeError(f"a chunk is a JSON object with a 'type': {str(cast('object', value))[:100]}")
     cls = CHUNK_CLASSES.get(members["type"])
     if cls is not None:
         rest = {name: member for name, member in members.items() if name != "type"}
@@ -119,9 +119,8 @@ def _plain_object(value: object) -> object:
 
 def error_value(error: BaseException) -> dict[str, Any]:
     """An exception on the wire: name, message and, for riverrun's own, their plain details. Never a stack."""
-    details: Mapping[str, Any] = getattr(error, "details", {})
-    extra = details if isinstance(details, Mapping) else {}
-    return {"name": type(error).__name__, "message": str(error), **extra}
+    details: Mapping[str, object] = error.details if isinstance(error, RiverrunError) else {}
+    return {"name": type(error).__name__, "message": str(error), **details}
 
 
 def plain(value: object) -> Any:
@@ -139,9 +138,10 @@ def plain(value: object) -> Any:
             out.update({name: plain(member) for name, member in value.extra.items()})
         return out
     if isinstance(value, dict):
-        return {key: plain(member) for key, member in value.items()}
+        members = cast("dict[Any, object]", value)
+        return {key: plain(member) for key, member in members.items()}
     if isinstance(value, list | tuple):
-        return [plain(member) for member in cast("list[Any]", value)]
+        return [plain(member) for member in cast("list[object]", value)]
     return value
 
 
@@ -240,7 +240,7 @@ def _convert(value: Any, target: Any) -> Any:
             return _convert_object(cast("dict[str, Any]", value), target)
         if isinstance(value, list) and get_origin(target) is list:
             (item,) = get_args(target)
-            return [_convert(member, item) for member in value]
+            return [_convert(member, item) for member in cast("list[Any]", value)]
         raise
 
 

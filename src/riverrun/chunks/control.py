@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from riverrun.chunks.content import FilePayload, SourcePayload
 from riverrun.chunks.envelope import Chunk, Json, Maybe, Record, Timestamp
-from riverrun.chunks.message import Message, MessagePart, Messages, ReasoningPart, TextPart
-from riverrun.chunks.tools import ToolCallPayload, ToolResultPayload
+from riverrun.chunks.message import (
+    Message,
+    MessagePart,
+    Messages,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from riverrun.chunks.tools import ToolCallPayload
 from riverrun.chunks.usage import Usage
 
 FinishReason = Literal["stop", "length", "content-filter", "tool-calls", "error", "other", "tripwire", "retry"]
@@ -83,10 +90,6 @@ class Step(Record, frozen=True, kw_only=True):
     response: Maybe[Response] = None
     provider_metadata: Maybe[dict[str, Any]] = None
     finish_reason: Maybe[str] = None
-    tool_calls: Maybe[list[ToolCallPayload]] = None
-    tool_results: Maybe[list[ToolResultPayload]] = None
-    sources: Maybe[list[SourcePayload]] = None
-    files: Maybe[list[FilePayload]] = None
     tripwire: Maybe[dict[str, Any]] = None
 
     @property
@@ -98,6 +101,16 @@ class Step(Record, frozen=True, kw_only=True):
     def reasoning_text(self) -> str:
         """The step's reasoning, joined."""
         return "".join(part.text for part in self.content if isinstance(part, ReasoningPart))
+
+    @property
+    def tool_calls(self) -> list[ToolCallPart]:
+        """The calls that the model made."""
+        return [part for part in self.content if isinstance(part, ToolCallPart)]
+
+    @property
+    def tool_results(self) -> list[ToolResultPart]:
+        """What the calls came to, as the model is told."""
+        return [part for part in self.content if isinstance(part, ToolResultPart)]
 
 
 class StepOutput(Record, frozen=True, kw_only=True):
@@ -152,9 +165,10 @@ class FinishPayload(Record, frozen=True, kw_only=True):
 
 
 class ErrorPayload(Record, frozen=True, kw_only=True):
-    """`error`: the exception; on the wire an object with name and message."""
+    """`error`: the exception; on the wire an object with name and message. `type`: given when the provider reported it."""
 
     error: Any
+    type: Maybe[Literal["error"]] = None
 
 
 class AbortPayload(Record, frozen=True, kw_only=True):

@@ -1,0 +1,209 @@
+"""An agent: a model, instructions and tools under one name. It is configuration; every run is of its own."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, TypedDict, Unpack
+
+from riverrun.agent.hooks import OnIteration, PrepareStep, StopWhen, step_count_is
+from riverrun.agent.inputs import to_messages
+from riverrun.agent.loop import AgentLoop, Plan
+from riverrun.agent.run import Cancellation, Run
+from riverrun.chunks import ChunkType, Result, SystemMessage
+from riverrun.errors import ConfigError
+from riverrun.models import resolve_model
+from riverrun.streams import Log
+from riverrun.tools import Tool, tool
+from riverrun.types import Input, Model, Settings, Timeout, ToolChoice
+
+DEFAULT_MAX_STEPS = 5
+"""Steps of a run for which neither `max_steps` nor `stop_when` is given."""
+
+ToolLike = Tool | Callable[..., Any]
+
+
+class RunOptions(TypedDict, total=False):
+    """What `stream` and `generate` take beside the input. Settings, provider options and time limits are laid over
+    the agent's own; other options take their place."""
+
+    run_id: str
+    """Goes on every chunk; made up when it is not given."""
+    deps: Any
+    """Handed to tools (`ToolContext.deps`) and hooks."""
+    instructions: str | Sequence[str]
+    """Instead of the agent's."""
+    system: str | Sequence[str]
+    """In addition to the instructions."""
+    context: Input
+    """Messages that the model sees in this run and that are no part of the conversation."""
+    tools: Sequence[ToolLike]
+    """In addition to the agent's."""
+    tool_choice: ToolChoice
+    active_tools: Sequence[str] | None
+    """The names of the tools that the model is offered; None: all."""
+    max_steps: int | None
+    stop_when: StopWhen | Sequence[StopWhen]
+    prepare_step: PrepareStep | None
+    """Asked before each step for what is to be different in it."""
+    on_iteration: OnIteration | None
+    """Asked after each step whether to go on."""
+    settings: Settings | None
+    provider_options: Mapping[str, Mapping[str, Any]]
+    """Members for the request body, by provider."""
+    timeout: Timeout | None
+    max_retries: int
+    """How often a failed model call is tried again."""
+    tool_concurrency: int
+    """How many tools of a step run at once."""
+    include_raw: bool
+    """Let the provider's own events through as raw chunks."""
+    detached: bool
+    """Go on without readers, and without the Run being held."""
+
+
+class Agent:
+    """Answers inputs with runs.
+
+    `model` is a name ("openai/gpt-5-mini", "local/qwen2.5-coder-0.5b"), a model, or a list of these: the others are
+    asked in order when the first fails. `tools` are functions (see `tool`) or Tools. A run stops after `max_steps`
+    steps or when one of `stop_when` says so; after 5 steps when neither is given. `max_retries` counts further tries of
+    a failed model call, `timeout` is in seconds.
+
+    An agent keeps no state: any number of runs may go on side by side.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        model: str | Model | Sequence[str | Model],
+        instructions: str | Sequence[str] = (),
+        tools: Sequence[ToolLike] = (),
+        max_steps: int | None = None,
+        stop_when: StopWhen | Sequence[StopWhen] = (),
+        settings: Settings | None = None,
+        provider_options: Mapping[str, Mapping[str, Any]] | None = None,
+        timeout: Timeout | None = None,
+        max_retries: int = 2,
+        tool_concurrency: int = 10,
+    ) -> None:
+        if not name:
+            raise ConfigError("an agent needs a name")
+        listed = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
+        if not listed:
+            raise ConfigError(f"agent '{name}' needs at least one model")
+        self.name = name
+        self.models = [resolve_model(item) for item in listed]
+        self.instructions = _texts(instructions)
+        self.tools = _by_name(tools)
+        self.max_steps = max_steps
+        self.stop_when = _listed(stop_when)
+        self.settings = settings or Settings()
+        self.provider_options = dict(provider_options or {})
+        self.timeout = timeout or Timeout()
+        self.max_retries = max_retries
+        self.tool_concurrency = tool_concurrency
+
+    def stream(self, input: Input, /, **options: Unpack[RunOptions]) -> Run:
+        """Start a run; the options are those of RunOptions.
+
+        Raises ConfigError for an input or option that cannot work; whatever happens in the run is a chunk.
+        """
+        plan = self._plan(input, options)
+
+        async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
+            await AgentLoop(plan, log, cancellation).run()
+
+        return Run(work, run_id=plan.run_id, detached=options.get("detached", False))
+
+    async def generate(self, input: Input, /, **options: Unpack[RunOptions]) -> Result:
+        """Run to the end and give the result. Takes what `stream` takes; raises RunError when the run fails."""
+        return await self.stream(input, **options).result()
+
+    def _plan(self, input: Input, options: RunOptions) -> Plan:
+        unknown = options.keys() - RunOptions.__annotations__.keys()
+        if unknown:
+            raise ConfigError(f"a run has no option {', '.join(sorted(unknown))}; see riverrun.agent.RunOptions")
+        context = options.get("context")
+        concurrency = options.get("tool_concurrency", self.tool_concurrency)
+        if concurrency < 1:
+            raise ConfigError(f"tool_concurrency is at least 1, not {concurrency}")
+        tools = {**self.tools, **_by_name(options.get("tools", ()))}
+        return Plan(
+            run_id=options.get("run_id") or str(uuid.uuid4()),
+            message_id=str(uuid.uuid4()),
+            agent_id=self.name,
+            models=self.models,
+            instructions=self._system_messages(options),
+            context=to_messages(context) if context is not None else [],
+            messages=to_messages(input),
+            tools=tools,
+            tool_choice=options.get("tool_choice", "auto"),
+            active_tools=self._active(options.get("active_tools"), tools),
+            stop_when=self._stop_conditions(options),
+            prepare_step=options.get("prepare_step"),
+            on_iteration=options.get("on_iteration"),
+            settings=_laid_over(self.settings, options.get("settings")),
+            provider_options=_merged(self.provider_options, options.get("provider_options", {})),
+            include_raw=options.get("include_raw", False),
+            timeout=_laid_over(self.timeout, options.get("timeout")),
+            tool_concurrency=concurrency,
+            max_retries=options.get("max_retries", self.max_retries),
+            deps=options.get("deps"),
+        )
+
+    def _system_messages(self, options: RunOptions) -> list[SystemMessage]:
+        own = _texts(options["instructions"]) if "instructions" in options else self.instructions
+        return [SystemMessage(text) for text in [*own, *_texts(options.get("system", ()))]]
+
+    def _active(self, active: Sequence[str] | None, tools: Mapping[str, Tool]) -> Sequence[str] | None:
+        unknown = [name for name in active or () if name not in tools]
+        if unknown:
+            raise ConfigError(f"active_tools names no tool of agent '{self.name}': {', '.join(unknown)}")
+        return active
+
+    def _stop_conditions(self, options: RunOptions) -> Sequence[StopWhen]:
+        most = options.get("max_steps", self.max_steps)
+        conditions = _listed(options["stop_when"]) if "stop_when" in options else self.stop_when
+        if most is not None:
+            if most < 1:
+                raise ConfigError(f"max_steps is at least 1, not {most}")
+            return [step_count_is(most), *conditions]
+        return conditions or [step_count_is(DEFAULT_MAX_STEPS)]
+
+    def __repr__(self) -> str:
+        return f"<Agent {self.name}>"
+
+
+def _texts(texts: str | Sequence[str]) -> list[str]:
+    return [texts] if isinstance(texts, str) else list(texts)
+
+
+def _listed(conditions: StopWhen | Sequence[StopWhen]) -> list[StopWhen]:
+    return [conditions] if callable(conditions) else list(conditions)
+
+
+def _by_name(tools: Sequence[ToolLike]) -> dict[str, Tool]:
+    found: dict[str, Tool] = {}
+    for item in tools:
+        made = item if isinstance(item, Tool) else tool(item)
+        if made.name in found:
+            raise ConfigError(f"two tools are named '{made.name}'")
+        found[made.name] = made
+    return found
+
+
+def _laid_over(base: Any, over: Any) -> Any:
+    """A frozen value with what `over` sets in place of what `base` sets."""
+    if over is None:
+        return base
+    given = {item.name: getattr(over, item.name) for item in fields(over) if getattr(over, item.name) is not None}
+    return replace(base, **given)
+
+
+def _merged(
+    base: Mapping[str, Mapping[str, Any]], over: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Mapping[str, Any]]:
+    return {name: {**base.get(name, {}), **over.get(name, {})} for name in {**base, **over}}

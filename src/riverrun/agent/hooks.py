@@ -1,0 +1,85 @@
+"""What a caller may decide while a run goes on: before each step, after each step, and when to stop.
+
+Each hook is one function of one frozen value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from riverrun.chunks import Message, Step
+from riverrun.types import Input, Model, Settings, ToolChoice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepInfo:
+    """What is known before a step. `number` counts from 0; `messages` are those that the model will see."""
+
+    number: int
+    steps: Sequence[Step]
+    messages: Sequence[Message]
+    model: Model
+    run_id: str
+    deps: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepChanges:
+    """What is to be different in the coming step, and in it alone. None: as configured."""
+
+    model: str | Model | None = None
+    instructions: str | None = None
+    messages: Input | None = None
+    tool_choice: ToolChoice | None = None
+    active_tools: Sequence[str] | None = None
+    settings: Settings | None = None
+    provider_options: Mapping[str, Mapping[str, Any]] | None = None
+
+
+PrepareStep: TypeAlias = Callable[[StepInfo], StepChanges | Awaitable[StepChanges | None] | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Iteration:
+    """A step that was taken, before the run says whether it goes on. `number` counts from 1."""
+
+    number: int
+    steps: Sequence[Step]
+    will_continue: bool
+    run_id: str
+    deps: Any = None
+
+    @property
+    def step(self) -> Step:
+        """The step just taken."""
+        return self.steps[-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What to do after a step.
+
+    `go_on` False stops the run (after one more step when there is feedback), True asks for another step. `feedback` is
+    put before the model as an assistant message when the run goes on.
+    """
+
+    go_on: bool | None = None
+    feedback: str | None = None
+
+
+OnIteration: TypeAlias = Callable[[Iteration], Verdict | Awaitable[Verdict | None] | None]
+
+StopWhen: TypeAlias = Callable[[Sequence[Step]], bool | Awaitable[bool]]
+"""Asked with the steps so far, after a step that would be followed by another."""
+
+
+def step_count_is(count: int) -> StopWhen:
+    """Stop when `count` steps were taken."""
+    return lambda steps: len(steps) >= count
+
+
+def has_tool_call(tool_name: str) -> StopWhen:
+    """Stop when the last step called the tool `tool_name`."""
+    return lambda steps: any(call.tool_name == tool_name for call in steps[-1].tool_calls)

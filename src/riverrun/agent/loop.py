@@ -1,0 +1,367 @@
+"""The agent's loop: a step is a model call and the tool calls it led to; steps follow until one answers.
+
+`AgentLoop.run` writes the whole stream of a run to its log, start to finish, and always ends it: with an answer, an
+error, or an abort. It never raises but CancelledError, when it was not the run itself that was cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from riverrun.agent.hooks import Iteration, OnIteration, PrepareStep, StepChanges, StepInfo, StopWhen, Verdict
+from riverrun.agent.inputs import answer_messages, sealed, to_messages
+from riverrun.agent.run import Cancellation
+from riverrun.agent.step import Answer, ask
+from riverrun.agent.toolcalls import ToolCalls
+from riverrun.chunks import (
+    AbortChunk,
+    AbortPayload,
+    AssistantMessage,
+    ChunkType,
+    ErrorChunk,
+    ErrorPayload,
+    FinishChunk,
+    FinishPayload,
+    Message,
+    Messages,
+    Response,
+    StartChunk,
+    StartPayload,
+    Step,
+    StepFinishChunk,
+    StepFinishPayload,
+    StepOutput,
+    StepResult,
+    SystemMessage,
+    TextPart,
+    Usage,
+    UserMessage,
+    run_usage,
+)
+from riverrun.errors import ModelError, TimeoutExceeded
+from riverrun.models import resolve_model
+from riverrun.streams import Log
+from riverrun.tools import Tool
+from riverrun.types import Model, ModelRequest, Settings, Timeout, ToolChoice
+
+T = TypeVar("T")
+
+_FINAL = {"stop", "error", "length", "content-filter", None}
+"""Reasons after which a step is not followed by another, unless tools were called."""
+_CUT_OFF = {"error", "length", "content-filter"}
+"""Reasons after which not even tool calls are followed by another step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that one run is told at its start."""
+
+    run_id: str
+    message_id: str
+    agent_id: str
+    models: Sequence[Model]
+    instructions: Sequence[SystemMessage]
+    context: Sequence[Message]
+    messages: Sequence[Message]
+    tools: Mapping[str, Tool]
+    tool_choice: ToolChoice
+    active_tools: Sequence[str] | None
+    stop_when: Sequence[StopWhen]
+    prepare_step: PrepareStep | None
+    on_iteration: OnIteration | None
+    settings: Settings
+    provider_options: Mapping[str, Mapping[str, Any]]
+    include_raw: bool
+    timeout: Timeout
+    tool_concurrency: int
+    max_retries: int
+    deps: Any
+
+
+class _Cancelled(BaseException):
+    """The run was asked to stop and is at a place where it can."""
+
+
+@dataclass(slots=True)
+class _Step:
+    """What is to be done in one step, after its hook was asked."""
+
+    models: Sequence[Model]
+    first_model: int
+    request: ModelRequest
+    tools: Mapping[str, Tool]
+
+
+@dataclass(slots=True)
+class AgentLoop:
+    """One run of an agent."""
+
+    plan: Plan
+    log: Log[ChunkType]
+    cancellation: Cancellation
+    steps: list[Step] = field(default_factory=list[Step])
+    answers: list[Message] = field(default_factory=list[Message])
+    usages: list[Usage] = field(default_factory=list[Usage])
+    model_index: int = 0
+    answer: Answer | None = None
+    last_step: bool = False
+
+    async def run(self) -> None:
+        """Take steps until the run is over."""
+        self._write(StartChunk(StartPayload(id=self.plan.agent_id, message_id=self.plan.message_id), **self._from))
+        limit = asyncio.timeout(self.plan.timeout.total)
+        try:
+            async with limit:
+                await self._take_steps()
+        except _Cancelled:
+            self._abort()
+        except asyncio.CancelledError:
+            self._abort()
+            if self.cancellation.mode is None:
+                raise
+        except Exception:
+            if limit.expired() and self.plan.timeout.total is not None:
+                error = TimeoutExceeded("total", self.plan.timeout.total)
+            self._fail(error)
+
+    # -- steps
+
+    async def _take_steps(self) -> None:
+        while True:
+            self._stop_if_asked()
+            step = await self._prepare()
+            answer = self.answer = Answer(
+                message_id=self.plan.message_id, model=step.models[step.first_model], model_index=step.first_model
+            )
+            await ask(
+                answer,
+                step.models,
+                step.request,
+                self.log,
+                max_retries=self.plan.max_retries,
+                limits=self.plan.timeout,
+            )
+            self._complain_of_nothing(answer)
+            calls = await self._run_tools(answer, step)
+            payload = await self._finish_step(answer, calls)
+            self.answer = None
+            if not (payload.step_result and payload.step_result.is_continued):
+                self._finish(payload)
+                return
+            self.model_index = answer.model_index
+            await asyncio.sleep(0)  # readers see the step before the next one costs anything
+
+    def _stop_if_asked(self) -> None:
+        if self.cancellation.mode == "now" or (self.cancellation.mode == "after_step" and self.steps):
+            raise _Cancelled
+
+    async def _prepare(self) -> _Step:
+        plan = self.plan
+        messages = [*plan.context, *plan.messages, *self.answers]
+        changes = StepChanges()
+        if plan.prepare_step is not None:
+            info = StepInfo(
+                number=len(self.steps),
+                steps=self.steps,
+                messages=messages,
+                model=plan.models[self.model_index],
+                run_id=plan.run_id,
+                deps=plan.deps,
+            )
+            changes = await _given(plan.prepare_step(info)) or changes
+        active = changes.active_tools if changes.active_tools is not None else plan.active_tools
+        tools = plan.tools if active is None else {name: plan.tools[name] for name in plan.tools if name in active}
+        system = plan.instructions if changes.instructions is None else [SystemMessage(changes.instructions)]
+        told = messages if changes.messages is None else to_messages(changes.messages)
+        request = ModelRequest(
+            messages=[*system, *sealed(told)],
+            run_id=plan.run_id,
+            tools=[tool.spec for tool in tools.values()],
+            tool_choice=changes.tool_choice or plan.tool_choice,
+            settings=changes.settings or plan.settings,
+            provider_options=changes.provider_options or plan.provider_options,
+            include_raw=plan.include_raw,
+        )
+        if changes.model is not None:
+            return _Step([resolve_model(changes.model)], 0, request, tools)
+        return _Step(plan.models, self.model_index, request, tools)
+
+    def _complain_of_nothing(self, answer: Answer) -> None:
+        """An answer that says it failed without saying why, or that says nothing for no reason, is an error."""
+        if answer.error is not None:
+            return
+        if answer.reason == "error":
+            why = 'Agent stream finished with finishReason "error" but no error payload was provided'
+        elif answer.reason == "other" and not answer.fold.has_content:
+            why = 'Agent stream finished with finishReason "other" without producing any output'
+        else:
+            return
+        answer.error = ModelError(why)
+        self._write(ErrorChunk(ErrorPayload(error=answer.error), **self._from))
+
+    async def _run_tools(self, answer: Answer, step: _Step) -> ToolCalls:
+        own = [call for call in answer.fold.tool_calls if not call.payload.provider_executed]
+        calls = ToolCalls(
+            calls=own,
+            tools=step.tools,
+            log=self.log,
+            run_id=self.plan.run_id,
+            agent_id=self.plan.agent_id,
+            messages=step.request.messages,
+            deps=self.plan.deps,
+            cancelled=self.cancellation.event,
+        )
+        if own:
+            await calls.run(limit=self.plan.tool_concurrency)
+            if self.cancellation.mode == "now":
+                raise _Cancelled
+            for part in calls.parts():
+                answer.fold.add_part(part)
+        return calls
+
+    async def _finish_step(self, answer: Answer, calls: ToolCalls) -> StepFinishPayload:
+        content = answer.fold.content()
+        metadata = answer.metadata()
+        step = Step(
+            content=content,
+            usage=answer.usage,
+            warnings=answer.start.warnings if answer.start else None,
+            request=metadata.request,
+            response=Response(
+                id=metadata.id, timestamp=metadata.timestamp, model_id=metadata.model_id, headers=metadata.headers
+            ),
+            provider_metadata=metadata.provider_metadata,
+            finish_reason=answer.reason,
+        )
+        self.steps.append(step)
+        self.usages.append(answer.usage)
+        self.answers += answer_messages(content)
+        goes_on = await self._goes_on(answer, calls)
+        given = answer.finish.step_result if answer.finish and answer.error is None else None
+        payload = StepFinishPayload(
+            message_id=self.plan.message_id,
+            step_result=StepResult(
+                reason=answer.reason,
+                raw_reason=given.raw_reason if given else None,
+                logprobs=given.logprobs if given else None,
+                is_continued=goes_on,
+            ),
+            output=StepOutput(
+                text=answer.fold.text,
+                tool_calls=[call.payload for call in answer.fold.tool_calls],
+                usage=answer.usage,
+                steps=[step],
+            ),
+            metadata=metadata,
+            response=step.response,
+        )
+        self._write(StepFinishChunk(payload, **self._from))
+        return payload
+
+    async def _goes_on(self, answer: Answer, calls: ToolCalls) -> bool:
+        reason = answer.reason
+        if answer.error is not None or calls.pending or self.last_step:
+            return False
+        goes_on = reason not in _FINAL or (bool(calls.calls) and reason not in _CUT_OFF)
+        stopped = False
+        if goes_on:
+            for stop in self.plan.stop_when:
+                if await _given(stop(self.steps)):
+                    goes_on, stopped = False, True
+                    break
+        return await self._judged(goes_on, stopped)
+
+    async def _judged(self, goes_on: bool, stopped: bool) -> bool:
+        """What the iteration hook makes of it."""
+        if self.plan.on_iteration is None:
+            return goes_on
+        iteration = Iteration(
+            number=len(self.steps),
+            steps=self.steps,
+            will_continue=goes_on,
+            run_id=self.plan.run_id,
+            deps=self.plan.deps,
+        )
+        verdict = await _given(self.plan.on_iteration(iteration)) or Verdict()
+        if verdict.go_on is True and not stopped:
+            goes_on = True
+        if verdict.go_on is False:
+            self.last_step = True
+            goes_on = goes_on and verdict.feedback is not None
+        if goes_on and verdict.feedback is not None:
+            self.answers.append(AssistantMessage([TextPart(verdict.feedback)]))
+        return goes_on
+
+    # -- endings
+
+    def _finish(self, last: StepFinishPayload) -> None:
+        output = last.output or StepOutput()
+        self._write(
+            FinishChunk(
+                FinishPayload(
+                    message_id=self.plan.message_id,
+                    step_result=last.step_result,
+                    output=StepOutput(
+                        text=output.text,
+                        tool_calls=output.tool_calls,
+                        usage=run_usage(self.usages),
+                        steps=self.steps,
+                    ),
+                    metadata=last.metadata,
+                    messages=self._messages(),
+                ),
+                **self._from,
+            )
+        )
+
+    def _abort(self) -> None:
+        self._write(AbortChunk(AbortPayload(), **self._from))
+        self._end("tripwire")
+
+    def _fail(self, error: BaseException) -> None:
+        self._write(ErrorChunk(ErrorPayload(error=error), **self._from))
+        self._end("error")
+
+    def _end(self, reason: str) -> None:
+        """The finish of a run whose last step was cut off."""
+        answer = self.answer
+        usages = [*self.usages, answer.usage] if answer else self.usages
+        self._write(
+            FinishChunk(
+                FinishPayload(
+                    message_id=self.plan.message_id,
+                    step_result=StepResult(reason=reason, is_continued=False),
+                    output=StepOutput(
+                        text=answer.fold.text if answer else "",
+                        tool_calls=[],
+                        usage=run_usage(usages),
+                        steps=self.steps,
+                    ),
+                    messages=self._messages(),
+                ),
+                **self._from,
+            )
+        )
+
+    def _messages(self) -> Messages:
+        given = list(self.plan.messages)
+        user = [message for message in given if isinstance(message, UserMessage)]
+        return Messages(all=[*given, *self.answers], user=user, non_user=list(self.answers))
+
+    def _write(self, chunk: ChunkType) -> None:
+        self.log.write(chunk)
+
+    @property
+    def _from(self) -> dict[str, Any]:
+        return {"run_id": self.plan.run_id, "from_": "AGENT"}
+
+
+async def _given(value: T | Awaitable[T]) -> T:
+    """A hook's answer, whether the hook is a coroutine function or not."""
+    if inspect.isawaitable(value):
+        return await value
+    return value

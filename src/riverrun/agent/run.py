@@ -1,0 +1,328 @@
+"""What the caller holds: a stream with an id, a log that many may read, and verbs to wait for it and to stop it.
+
+The run drives itself in a task of its own, which knows the log and the cancellation but not the Run: a Run that nobody
+holds any more is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from typing import Any, Generic, Literal, TypeVar
+
+from riverrun.chunks import (
+    ChunkType,
+    FileChunk,
+    Message,
+    Response,
+    Result,
+    SourceChunk,
+    Status,
+    Step,
+    TextDeltaChunk,
+    ToolCallChunk,
+    ToolResultChunk,
+    TripwirePayload,
+    Usage,
+    fold,
+)
+from riverrun.errors import RunError
+from riverrun.streams import LOOK_AHEAD, Log, Reader, spawn
+
+T = TypeVar("T")
+
+GRACE = 5.0
+"""Seconds that tools which wait for the cancellation get to end in their own way."""
+
+CancelMode = Literal["now", "after_step"]
+
+
+class CancelEvent(asyncio.Event):
+    """An event that knows how many wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.watchers = 0
+
+    async def wait(self) -> Literal[True]:
+        self.watchers += 1
+        try:
+            return await super().wait()
+        finally:
+            self.watchers -= 1
+
+
+class Cancellation:
+    """Whether and how a run is to stop."""
+
+    def __init__(self) -> None:
+        self.mode: CancelMode | None = None
+        self.event = CancelEvent()
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def request(self, mode: CancelMode) -> None:
+        """Ask for the stop. "now" after "after_step" makes it sooner, never the other way round."""
+        if self.mode == "now" or mode == self.mode:
+            return
+        self.mode = mode
+        if mode == "now":
+            self.event.set()
+            if self._task is not None:
+                self._interrupt(self._task)
+
+    def begin(self) -> None:
+        """The run's task is under way and may be interrupted."""
+        self._task = asyncio.current_task()
+
+    def end(self) -> None:
+        """The run is over."""
+        self._task = None
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _interrupt(self, task: asyncio.Task[None]) -> None:
+        if self.event.watchers:  # they end by themselves
+            self._timer = asyncio.get_running_loop().call_later(GRACE, task.cancel)
+        else:
+            task.cancel()
+
+
+Work = Callable[[Log[ChunkType], Cancellation], Coroutine[Any, Any, None]]
+"""What a run does: write chunks to the log and end, cancelled or not, with the log complete."""
+
+
+class Run:
+    """A run under way or over. Iterate it, as often as you like, for its chunks from the first one on.
+
+    It starts at once when an event loop runs, otherwise when it is first read or awaited. A run that is not read goes
+    on for a small number of chunks only (`streams.LOOK_AHEAD`), unless it is awaited or detached. Leaving an iteration
+    never stops it; `cancel` does, and so does leaving an `async with` block or dropping the last reference.
+    """
+
+    def __init__(self, work: Work, *, run_id: str, detached: bool = False) -> None:
+        self.run_id = run_id
+        self.detached = detached
+        self._work = work
+        self._log: Log[ChunkType] = Log(look_ahead=None if detached else LOOK_AHEAD)
+        self._cancellation = Cancellation()
+        self._task: asyncio.Task[None] | None = None
+        self._result: Result | None = None
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        self._start()
+
+    # -- streams
+
+    def __aiter__(self) -> AsyncIterator[ChunkType]:
+        self._start()
+        return _RunReader(self, self._log)
+
+    @property
+    def full_stream(self) -> Run:
+        """All chunks: the run itself, under the name that the format's other clients use."""
+        return self
+
+    @property
+    def text_stream(self) -> AsyncIterator[str]:
+        """The pieces of text."""
+        self._start()
+        return _TextReader(self, self._log)
+
+    # -- the result
+
+    async def result(self) -> Result:
+        """Wait for the end and give what the run came to. Raises RunError when it failed."""
+        self._start()
+        self._log.unbind()
+        while not self._log.closed:
+            await self._log.change()
+        return settled(self.partial)
+
+    @property
+    def partial(self) -> Result:
+        """What the run has given so far; never raises."""
+        if self._result is not None:
+            return self._result
+        result = fold(self._log.items)
+        result.run_id = self.run_id
+        if self._log.closed:
+            self._result = result
+        return result
+
+    @property
+    def text(self) -> Pending[str]:
+        """Awaitable: the answer's text. It and its siblings raise RunError when the run failed."""
+        return Pending(self, lambda result: result.text)
+
+    @property
+    def reasoning_text(self) -> Pending[str | None]:
+        """Awaitable: all reasoning, or None."""
+        return Pending(self, lambda result: result.reasoning_text)
+
+    @property
+    def object(self) -> Pending[Any]:
+        """Awaitable: the structured answer, or None."""
+        return Pending(self, lambda result: result.object)
+
+    @property
+    def tool_calls(self) -> Pending[list[ToolCallChunk]]:
+        """Awaitable: all tool calls."""
+        return Pending(self, lambda result: result.tool_calls)
+
+    @property
+    def tool_results(self) -> Pending[list[ToolResultChunk]]:
+        """Awaitable: all tool results."""
+        return Pending(self, lambda result: result.tool_results)
+
+    @property
+    def sources(self) -> Pending[list[SourceChunk]]:
+        """Awaitable: all sources."""
+        return Pending(self, lambda result: result.sources)
+
+    @property
+    def files(self) -> Pending[list[FileChunk]]:
+        """Awaitable: all files."""
+        return Pending(self, lambda result: result.files)
+
+    @property
+    def usage(self) -> Pending[Usage]:
+        """Awaitable: tokens, summed over the steps."""
+        return Pending(self, lambda result: result.usage)
+
+    @property
+    def total_usage(self) -> Pending[Usage]:
+        """Awaitable: the same, with a total in any case."""
+        return Pending(self, lambda result: result.total_usage)
+
+    @property
+    def finish_reason(self) -> Pending[str | None]:
+        """Awaitable: why the run ended."""
+        return Pending(self, lambda result: result.finish_reason)
+
+    @property
+    def steps(self) -> Pending[list[Step]]:
+        """Awaitable: the steps taken."""
+        return Pending(self, lambda result: result.steps)
+
+    @property
+    def response(self) -> Pending[Response | None]:
+        """Awaitable: what the provider said of its last response."""
+        return Pending(self, lambda result: result.response)
+
+    @property
+    def warnings(self) -> Pending[list[Any]]:
+        """Awaitable: what the provider ignores of the last request."""
+        return Pending(self, lambda result: result.warnings)
+
+    @property
+    def messages(self) -> Pending[list[Message]]:
+        """Awaitable: all messages, the input first: what to say again in the next turn."""
+        return Pending(self, lambda result: result.messages)
+
+    @property
+    def suspend_payload(self) -> Pending[Any]:
+        """Awaitable: what a suspended run waits for."""
+        return Pending(self, lambda result: result.suspend_payload)
+
+    # -- state and verbs
+
+    @property
+    def status(self) -> Status:
+        """How the run stands."""
+        return self.partial.status if self._log.closed else "running"
+
+    @property
+    def error(self) -> Any:
+        """What failed, once an error chunk is in the log."""
+        return self.partial.error
+
+    @property
+    def tripwire(self) -> TripwirePayload | None:
+        """What stopped the run, once a tripwire chunk is in the log."""
+        return self.partial.tripwire
+
+    def cancel(self, mode: CancelMode = "now") -> None:
+        """Stop the run: "now", or "after_step" when the step under way is done.
+
+        The log then ends with one abort chunk and finish. Cancelling twice, or a run that is over, does nothing.
+        """
+        if not self._log.closed:
+            self._cancellation.request(mode)
+
+    async def __aenter__(self) -> Run:
+        self._start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.cancel()
+        self._log.unbind()
+        while not self._log.closed:
+            await self._log.change()
+
+    def _start(self) -> None:
+        if self._task is None:
+            self._task = spawn(_drive(self._work, self._log, self._cancellation), name=f"riverrun {self.run_id}")
+
+    def __del__(self) -> None:
+        task = self._task
+        if task is None or task.done() or self.detached:
+            return
+        loop = task.get_loop()
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(task.cancel)
+
+    def __repr__(self) -> str:
+        return f"<Run {self.run_id} {self.status}>"
+
+
+async def _drive(work: Work, log: Log[ChunkType], cancellation: Cancellation) -> None:
+    cancellation.begin()
+    try:
+        await work(log, cancellation)
+    finally:
+        cancellation.end()
+        log.close()
+
+
+class _RunReader(Reader[ChunkType]):
+    """Keeps its run alive."""
+
+    def __init__(self, run: Run, log: Log[ChunkType]) -> None:
+        super().__init__(log, 0)
+        self._run = run
+
+
+class _TextReader(AsyncIterator[str]):
+    def __init__(self, run: Run, log: Log[ChunkType]) -> None:
+        self._reader = _RunReader(run, log)
+
+    async def __anext__(self) -> str:
+        while True:
+            chunk = await self._reader.__anext__()
+            if type(chunk) is TextDeltaChunk and chunk.payload.text:
+                return chunk.payload.text
+
+
+class Pending(Generic[T]):
+    """A value that is known when the run is over: `await` it, as often as you like."""
+
+    def __init__(self, run: Run, pick: Callable[[Result], T]) -> None:
+        self._run = run
+        self._pick = pick
+
+    def __await__(self) -> Generator[Any, None, T]:
+        result = yield from self._run.result().__await__()
+        return self._pick(result)
+
+
+def settled(result: Result) -> Result:
+    """The result of a run that is over; raises RunError when it failed."""
+    if result.status != "failed":
+        return result
+    error = result.error
+    message = error.get("message", error) if isinstance(error, dict) else error
+    cause = error if isinstance(error, BaseException) else None
+    raise RunError(f"run {result.run_id} failed: {message}", run_id=result.run_id or "", partial=result) from cause

@@ -1,0 +1,262 @@
+"""One model call: request → chunks in the log → Answer. Retries, fallback models and time limits are here.
+
+Nothing is tried again once the answer has begun: what a reader has seen is never said twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from riverrun.chunks import (
+    ChunkType,
+    ErrorChunk,
+    ErrorPayload,
+    FinishChunk,
+    FinishPayload,
+    ModelMetadata,
+    RawChunk,
+    ResponseMetadataChunk,
+    ResponseMetadataPayload,
+    StepFold,
+    StepMetadata,
+    StepStartChunk,
+    StepStartPayload,
+    TextDeltaChunk,
+    Timestamp,
+    ToolCallChunk,
+    Usage,
+)
+from riverrun.errors import ModelError, TimeoutExceeded
+from riverrun.streams import Log
+from riverrun.types import Model, ModelRequest, Timeout
+
+LONGEST_WAIT = 60.0
+"""Seconds: no provider is waited for longer than this between two tries."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Answer:
+    """What a model call came to."""
+
+    message_id: str
+    fold: StepFold = field(default_factory=StepFold)
+    model_index: int = 0
+    model: Model
+    usage: Usage = field(default_factory=Usage)
+    finish: FinishPayload | None = None
+    start: StepStartPayload | None = None
+    response: ResponseMetadataPayload | None = None
+    error: Exception | None = None
+
+    @property
+    def reason(self) -> str | None:
+        """Why the model stopped; "error" when the call failed."""
+        if self.error is not None:
+            return "error"
+        result = self.finish.step_result if self.finish else None
+        return result.reason if result else None
+
+    def metadata(self) -> StepMetadata:
+        """Where the answer came from."""
+        response = self.response or ResponseMetadataPayload()
+        given = self.finish.metadata if self.finish else None
+        return StepMetadata(
+            id=response.id or str(uuid.uuid4()),
+            timestamp=response.timestamp or Timestamp.current(),
+            model_id=response.model_id or self.model.model_id,
+            headers=response.headers,
+            provider_metadata=given.provider_metadata if given else None,
+            request=self.start.request if self.start else None,
+            model_metadata=ModelMetadata(model_id=self.model.model_id, model_provider=self.model.provider),
+        )
+
+
+class _Reported(Exception):
+    """The provider reported an error inside its stream."""
+
+    def __init__(self, chunk: ErrorChunk) -> None:
+        self.chunk = chunk
+
+
+async def ask(
+    answer: Answer,
+    models: Sequence[Model],
+    request: ModelRequest,
+    log: Log[ChunkType],
+    *,
+    max_retries: int,
+    limits: Timeout,
+) -> None:
+    """Fill `answer`: ask the models from its own on until one answers.
+
+    The chunks go to the log, and when all models failed one error chunk. A failed call is tried again `max_retries`
+    times on the same model when it may succeed (not after a time limit). Never raises but CancelledError.
+    """
+    call = _Call(request, log, answer, limits)
+    failure: _Failure | None = None
+    for index in range(answer.model_index, len(models)):
+        answer.model, answer.model_index = models[index], index
+        for attempt in range(max_retries + 1):
+            failure = await call.attempt()
+            if failure is None:
+                return
+            if call.given or not failure.retryable or attempt == max_retries:
+                break
+            await asyncio.sleep(wait_before(attempt, failure.error))
+        if call.given:
+            break
+    if failure is not None:
+        call.fail(failure)
+
+
+def wait_before(attempt: int, error: BaseException | None) -> float:
+    """Seconds to wait after the failed try number `attempt` (from 0): what the provider asked for, or 1, 2, 4, …"""
+    asked = error.retry_after if isinstance(error, ModelError) else None
+    return min(LONGEST_WAIT, asked if asked is not None else 2.0**attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    chunk: ErrorChunk
+    error: Exception
+    retryable: bool = False
+
+
+class _Call:
+    """A model call under way."""
+
+    def __init__(self, request: ModelRequest, log: Log[ChunkType], answer: Answer, timeout: Timeout) -> None:
+        self.answer = answer
+        self.given = False
+        self._request = request
+        self._log = log
+        self._timeout = timeout
+        self._call_ids: set[str] = set()
+
+    async def attempt(self) -> _Failure | None:
+        """Call the model once; None when it answered to the end."""
+        try:
+            await self._within_limits()
+        except _Reported as reported:
+            error = reported.chunk.payload.error
+            failure = error if isinstance(error, Exception) else ModelError(_message(error))
+            return _Failure(reported.chunk, failure, isinstance(failure, ModelError) and failure.retryable)
+        except TimeoutExceeded as error:
+            return _Failure(self._error_chunk(error), error)
+        except ModelError as error:
+            return _Failure(self._error_chunk(error), error, error.retryable)
+        except Exception as error:
+            return _Failure(self._error_chunk(error), error)
+        if self.answer.finish is None:
+            message = "The model's stream ended without a finish: the answer is cut off"
+            truncated = ModelError(message, code="truncated", retryable=True)
+            return _Failure(self._error_chunk(truncated), truncated, True)
+        return None
+
+    def fail(self, failure: _Failure) -> None:
+        """Say that no model answered."""
+        if self.answer.start is None:
+            self._begin(StepStartPayload(request={}, warnings=[]))
+        self.answer.error = failure.error
+        self._log.write(failure.chunk)
+
+    async def _within_limits(self) -> None:
+        step = asyncio.timeout(self._timeout.step)
+        first = asyncio.timeout(self._timeout.first_chunk)
+        try:
+            async with step, first:
+                await self._consume(first)
+        except TimeoutError:
+            if step.expired() and self._timeout.step is not None:
+                raise TimeoutExceeded("step", self._timeout.step) from None
+            if first.expired() and self._timeout.first_chunk is not None:
+                raise TimeoutExceeded("first_chunk", self._timeout.first_chunk) from None
+            raise
+
+    async def _consume(self, first: asyncio.Timeout) -> None:
+        log = self._log
+        fold = self.answer.fold
+        waiting = self._timeout.first_chunk is not None
+        async with aclosing(self.answer.model.stream(self._request)) as stream:
+            async for chunk in stream:
+                if type(chunk) is not TextDeltaChunk and self._aside(chunk):
+                    continue
+                if type(chunk) is ToolCallChunk:
+                    chunk = self._with_own_id(chunk)
+                self.given = True
+                if waiting:
+                    waiting = False
+                    first.reschedule(None)
+                fold.add(chunk)
+                log.write(chunk)
+                if log.full:
+                    await log.room()
+
+    def _aside(self, chunk: ChunkType) -> bool:
+        """Take what is no content: it frames the answer."""
+        answer = self.answer
+        match chunk:
+            case StepStartChunk(payload):
+                self._begin(payload)
+            case FinishChunk(payload):
+                if answer.finish is None and payload.output is not None and payload.output.usage is not None:
+                    answer.usage = payload.output.usage
+                answer.finish = payload
+            case ErrorChunk():
+                raise _Reported(chunk)
+            case ResponseMetadataChunk(payload):
+                answer.response = payload
+                self._log.write(chunk)
+            case RawChunk():
+                self._log.write(chunk)
+            case _:
+                return False
+        return True
+
+    def _begin(self, payload: StepStartPayload) -> None:
+        if self.answer.start is not None:  # a second try of the same step
+            self.answer.start = payload
+            return
+        self.answer.start = payload
+        self._log.write(
+            StepStartChunk(
+                StepStartPayload(
+                    message_id=self.answer.message_id,
+                    request=payload.request or {},
+                    warnings=payload.warnings or [],
+                    started_at=int(time.time() * 1000),
+                ),
+                run_id=self._request.run_id,
+                from_="AGENT",
+            )
+        )
+
+    def _with_own_id(self, chunk: ToolCallChunk) -> ToolCallChunk:
+        """Two calls of one step never share an id, whatever the provider sent."""
+        call_id = chunk.payload.tool_call_id
+        if call_id in self._call_ids:
+            payload = msgspec.structs.replace(chunk.payload, tool_call_id=str(uuid.uuid4()))
+            return msgspec.structs.replace(chunk, payload=payload)
+        self._call_ids.add(call_id)
+        return chunk
+
+    def _error_chunk(self, error: Exception) -> ErrorChunk:
+        """`type` says that the provider refused the call, as opposed to a stream that broke or took too long."""
+        refused = self.answer.start is None and not isinstance(error, TimeoutExceeded)
+        return ErrorChunk(
+            ErrorPayload(error=error, type="error" if refused else None), run_id=self._request.run_id, from_="AGENT"
+        )
+
+
+def _message(error: Any) -> str:
+    if isinstance(error, dict):
+        return str(error.get("message", error))
+    return str(error)

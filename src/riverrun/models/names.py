@@ -1,0 +1,46 @@
+"""Model names → models. Importing this module imports no provider SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from riverrun.errors import ConfigError
+from riverrun.types import Model
+
+
+def resolve_model(model: str | Model) -> Model:
+    """A model for a name ("provider/model-id", "local:/path/file.gguf"); a model is given back as it is.
+
+    Raises ConfigError for a name that is none, with the ones there are; MissingExtraError and MissingKeyError when the
+    provider's SDK or its key is missing.
+    """
+    if not isinstance(model, str):
+        return model
+    if model.startswith("local:"):
+        return _local(model.removeprefix("local:"))
+    provider, slash, model_id = model.partition("/")
+    make = _PROVIDERS.get(provider)
+    if not slash or not model_id or make is None:
+        known = ", ".join(f"{name}/…" for name in _PROVIDERS)
+        raise ConfigError(f"unknown model '{model}': a model is named provider/model-id, and the providers are {known}")
+    return make(model_id)
+
+
+def _openai_chat(model_id: str) -> Model:
+    from riverrun.models.openai_chat import OpenAIChatModel
+
+    return cast("Model", OpenAIChatModel(model_id))
+
+
+def _local(name: str) -> Model:
+    from riverrun.models.local import LocalModel
+
+    return cast("Model", LocalModel(name))
+
+
+_PROVIDERS: dict[str, Callable[[str], Model]] = {
+    "openai": _openai_chat,
+    "openai-chat": _openai_chat,
+    "local": _local,
+}

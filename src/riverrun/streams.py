@@ -1,0 +1,135 @@
+"""Tasks, logs and readers: the only file that creates tasks.
+
+A `Log` is written by one producer and read by any number of readers, each with a place of its own. The producer asks
+for `room` and so never runs far ahead of its readers; a log that is awaited or detached has no bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+LOOK_AHEAD = 256
+"""How many items a producer may be ahead of the reader that is furthest on."""
+
+
+def spawn(work: Coroutine[Any, Any, T], *, name: str | None = None) -> asyncio.Task[T]:
+    """Run `work` as a task of its own. The caller owns it: it must see it end."""
+    return asyncio.get_running_loop().create_task(work, name=name)
+
+
+async def run_all(works: Sequence[Callable[[], Coroutine[Any, Any, None]]], *, limit: int) -> None:
+    """Run coroutine functions side by side, at most `limit` at once.
+
+    All of them have ended when this returns or raises. A cancellation is passed on to those that run.
+    """
+    if len(works) == 1:
+        await works[0]()
+        return
+    gate = asyncio.Semaphore(limit)
+
+    async def gated(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        async with gate:
+            await work()
+
+    tasks = [spawn(gated(work)) for work in works]
+    try:
+        await asyncio.wait(tasks)
+    except asyncio.CancelledError:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
+    for task in tasks:
+        task.result()
+
+
+class Log(Generic[T]):
+    """Items in order, kept for readers that come late."""
+
+    def __init__(self, *, look_ahead: int | None = LOOK_AHEAD) -> None:
+        self.items: list[T] = []
+        self.closed = False
+        self.look_ahead = look_ahead
+        self._read = 0
+        self._waiting: list[asyncio.Future[None]] = []
+        self._gate: asyncio.Future[None] | None = None
+
+    def write(self, item: T) -> None:
+        """Append an item and wake whoever waits for it."""
+        self.items.append(item)
+        if self._waiting:
+            self._wake()
+
+    def close(self) -> None:
+        """Say that nothing more will come."""
+        self.closed = True
+        self._wake()
+
+    @property
+    def full(self) -> bool:
+        """Whether the producer is as far ahead as it may be."""
+        return self.look_ahead is not None and len(self.items) - self._read >= self.look_ahead
+
+    async def room(self) -> None:
+        """Wait until a reader has come near enough."""
+        while self.full:
+            self._gate = asyncio.get_running_loop().create_future()
+            try:
+                await self._gate
+            finally:
+                self._gate = None
+
+    def unbind(self) -> None:
+        """Let the producer run on without waiting for readers."""
+        self.look_ahead = None
+        self._open_gate()
+
+    def reader(self, start: int = 0) -> Reader[T]:
+        """A new reader at the item number `start`."""
+        return Reader(self, start)
+
+    async def change(self) -> None:
+        """Wait for the next item or the end."""
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        await future
+
+    def reached(self, position: int) -> None:
+        """A reader has come to `position`."""
+        if position > self._read:
+            self._read = position
+            if self._gate is not None and not self.full:
+                self._open_gate()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    def _open_gate(self) -> None:
+        if self._gate is not None and not self._gate.done():
+            self._gate.set_result(None)
+
+
+class Reader(AsyncIterator[T]):
+    """Reads a log from its place on. Leaving it never stops the producer."""
+
+    def __init__(self, log: Log[T], position: int) -> None:
+        self._log = log
+        self.position = position
+
+    async def __anext__(self) -> T:
+        log = self._log
+        position = self.position
+        while position >= len(log.items):
+            if log.closed:
+                raise StopAsyncIteration
+            await log.change()
+        self.position = position + 1
+        log.reached(position + 1)
+        return log.items[position]
