@@ -30,6 +30,14 @@ class RiverrunError(Exception):
         return {}
 
 
+def error_message(error: object) -> str:
+    """What an error says, given as exception or in its JSON form."""
+    if isinstance(error, Mapping) and "message" in error:
+        found: Mapping[str, object] = error
+        return str(found["message"])
+    return str(error)
+
+
 class ConfigError(RiverrunError):
     """Something was configured in a way that cannot work; the message says what to do."""
 
@@ -97,17 +105,28 @@ class ModelError(RiverrunError):
 
 
 class TimeoutExceeded(ModelError):
-    """A time limit passed. `limit` is "total", "step" or "first_chunk", `seconds` its length."""
+    """A time limit passed. `limit` is "total", "step" or "first_chunk", `seconds` its length.
+
+    The message is the one that clients of the format know, with its names for the limits.
+    """
 
     def __init__(self, limit: str, seconds: float) -> None:
         self.limit = limit
         self.seconds = seconds
-        what = {"total": "The run", "step": "The model call", "first_chunk": "The model's first chunk"}[limit]
-        super().__init__(f"{what} took longer than {seconds:g} s")
+        ms = f"{seconds * 1000:g}ms"
+        super().__init__(
+            {
+                "total": f"Run timed out after {ms} (modelSettings.timeout.totalMs)",
+                "step": f"Model call timed out after {ms} (modelSettings.timeout.stepMs)",
+                "first_chunk": f"Model call timed out before first content after {ms} "
+                "(modelSettings.timeout.firstChunkMs)",
+            }[limit]
+        )
 
     @property
     def details(self) -> Mapping[str, object]:
-        return {"timeoutType": {"first_chunk": "firstChunk"}.get(self.limit, self.limit)}
+        name = "firstChunk" if self.limit == "first_chunk" else self.limit
+        return {"timeoutType": name, "timeoutMs": self.seconds * 1000}
 
 
 class ToolError(RiverrunError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeGuard, cast
 
 import jsonschema_rs
 import msgspec
@@ -115,12 +115,12 @@ _VALUES = ("default", "const", "enum", "examples", "required")
 
 def without_titles(schema: Any) -> Any:
     """The schema without its `title`s, which repeat the names of classes and members. Values in it stay as they are."""
-    if isinstance(schema, list):
-        return [without_titles(item) for item in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
+    if _is_list(schema):
+        return [without_titles(item) for item in schema]
+    if not _is_object(schema):
         return schema
     out: dict[str, Any] = {}
-    for key, member in cast("dict[str, Any]", schema).items():
+    for key, member in schema.items():
         if key in _NAMED_SCHEMAS:
             out[key] = {name: without_titles(named) for name, named in member.items()}
         elif key in _VALUES:
@@ -130,6 +130,14 @@ def without_titles(schema: Any) -> Any:
     return out
 
 
+def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_list(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
 def _fault(error: jsonschema_rs.ValidationError) -> Fault:
     return Fault(tuple(error.instance_path), _message(error))
 
@@ -137,7 +145,7 @@ def _fault(error: jsonschema_rs.ValidationError) -> Fault:
 def _message(error: jsonschema_rs.ValidationError) -> str:
     """The fault in the words that models know best, which are those of ajv."""
     kind = error.kind.name
-    known = cast("dict[str, Any]", error.kind.as_dict())
+    known = error.kind.as_dict()
     if kind == "type":
         return f"must be {','.join(known['types'])}"
     if kind == "required":

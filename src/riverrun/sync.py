@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterator
 from typing import Unpack
 
-
 from riverrun.agent import Agent, Run, RunOptions
 from riverrun.agent.run import settled
 from riverrun.chunks import ChunkType, Result, fold

@@ -43,6 +43,10 @@ def to_messages(input: Input) -> list[Message]:
     ]
 
 
+def _dangles(part: MessagePart, answered: set[str]) -> bool:
+    return isinstance(part, ToolCallPart) and not part.provider_executed and part.tool_call_id not in answered
+
+
 def answer_messages(
     content: Sequence[MessagePart], *, id: str | None = None, provider_options: dict[str, Any] | None = None
 ) -> list[Message]:
@@ -73,12 +77,7 @@ def sealed(messages: Sequence[Message]) -> list[Message]:
     kept: list[Message] = []
     for message in messages:
         if isinstance(message, AssistantMessage):
-            content = [
-                part
-                for part in message.content
-                if not (isinstance(part, ToolCallPart) and part.tool_call_id not in answered)
-                or (isinstance(part, ToolCallPart) and part.provider_executed)
-            ]
+            content = [part for part in message.content if not _dangles(part, answered)]
             if len(content) != len(message.content):
                 if content:
                     kept.append(AssistantMessage(content, id=message.id, provider_options=message.provider_options))
@@ -93,7 +92,7 @@ def _user_text(text: str) -> UserMessage:
 
 def _to_messages(item: Message | Json) -> list[Message]:
     if isinstance(item, Record):
-        return [cast("Message", item)]
+        return [item]
     if not (isinstance(item, Mapping) and isinstance(item.get("role"), str)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigError(f"a message is an object with a role and content, not {str(item)[:80]!r}")
     content = item.get("content")
@@ -105,7 +104,8 @@ def _to_messages(item: Message | Json) -> list[Message]:
     if not isinstance(parts, Sequence) or isinstance(parts, str):
         raise ConfigError(f"a message's content is a text or a list of parts, not {str(parts)[:80]!r}")
     listed = list(cast("Sequence[Json]", parts))
-    listed += [{"type": "tool-invocation", "toolInvocation": call} for call in item.get("toolInvocations") or []]
+    invocations: list[Json] = item.get("toolInvocations") or []
+    listed += [{"type": "tool-invocation", "toolInvocation": call} for call in invocations]
     return _by_role(item, listed)
 
 
@@ -130,7 +130,7 @@ def _parts(parts: list[Json]) -> list[MessagePart]:
 
 
 def _part(part: Json) -> list[MessagePart]:
-    """One part; a finished tool invocation is a call and its result; marks such as step-start say nothing to a model."""
+    """One part. A finished tool invocation is a call and its result; marks such as step-start say nothing."""
     if isinstance(part, Record):
         return [cast("MessagePart", part)]
     options = part.get("providerOptions") or part.get("providerMetadata")

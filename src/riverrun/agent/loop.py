@@ -7,14 +7,13 @@ error, or an abort. It never raises but CancelledError, when it was not the run 
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from riverrun.agent.hooks import Iteration, OnIteration, PrepareStep, StepChanges, StepInfo, StopWhen, Verdict
 from riverrun.agent.inputs import answer_messages, sealed, to_messages
-from riverrun.agent.run import Cancellation
+from riverrun.agent.run import Cancellation, RunCancelled
 from riverrun.agent.step import Answer, ask
 from riverrun.agent.toolcalls import ToolCalls
 from riverrun.chunks import (
@@ -82,10 +81,6 @@ class Plan:
     deps: Any
 
 
-class _Cancelled(BaseException):
-    """The run was asked to stop and is at a place where it can."""
-
-
 @dataclass(slots=True)
 class _Step:
     """What is to be done in one step, after its hook was asked."""
@@ -117,16 +112,15 @@ class AgentLoop:
         try:
             async with limit:
                 await self._take_steps()
-        except _Cancelled:
+        except RunCancelled:
             self._abort()
         except asyncio.CancelledError:
             self._abort()
             if self.cancellation.mode is None:
                 raise
-        except Exception:
-            if limit.expired() and self.plan.timeout.total is not None:
-                error = TimeoutExceeded("total", self.plan.timeout.total)
-            self._fail(error)
+        except Exception as error:
+            timed_out = limit.expired() and self.plan.timeout.total is not None
+            self._fail(TimeoutExceeded("total", self.plan.timeout.total or 0.0) if timed_out else error)
 
     # -- steps
 
@@ -144,6 +138,7 @@ class AgentLoop:
                 self.log,
                 max_retries=self.plan.max_retries,
                 limits=self.plan.timeout,
+                cancelled=self.cancellation.event,
             )
             self._complain_of_nothing(answer)
             calls = await self._run_tools(answer, step)
@@ -157,7 +152,7 @@ class AgentLoop:
 
     def _stop_if_asked(self) -> None:
         if self.cancellation.mode == "now" or (self.cancellation.mode == "after_step" and self.steps):
-            raise _Cancelled
+            raise RunCancelled
 
     async def _prepare(self) -> _Step:
         plan = self.plan
@@ -218,7 +213,7 @@ class AgentLoop:
         if own:
             await calls.run(limit=self.plan.tool_concurrency)
             if self.cancellation.mode == "now":
-                raise _Cancelled
+                raise RunCancelled
             for part in calls.parts():
                 answer.fold.add_part(part)
         return calls
@@ -349,7 +344,7 @@ class AgentLoop:
 
     def _messages(self) -> Messages:
         given = list(self.plan.messages)
-        user = [message for message in given if isinstance(message, UserMessage)]
+        user: list[Message] = [message for message in given if isinstance(message, UserMessage)]
         return Messages(all=[*given, *self.answers], user=user, non_user=list(self.answers))
 
     def _write(self, chunk: ChunkType) -> None:
@@ -360,8 +355,9 @@ class AgentLoop:
         return {"run_id": self.plan.run_id, "from_": "AGENT"}
 
 
-async def _given(value: T | Awaitable[T]) -> T:
+async def _given(value: T | Awaitable[T | None] | None) -> T | None:
     """A hook's answer, whether the hook is a coroutine function or not."""
-    if inspect.isawaitable(value):
-        return await value
+    if isinstance(value, Awaitable):
+        pending: Awaitable[T | None] = value
+        return await pending
     return value

@@ -26,7 +26,7 @@ from riverrun.chunks import (
     Usage,
     fold,
 )
-from riverrun.errors import RunError
+from riverrun.errors import RunError, error_message
 from riverrun.streams import LOOK_AHEAD, Log, Reader, spawn
 
 T = TypeVar("T")
@@ -35,6 +35,10 @@ GRACE = 5.0
 """Seconds that tools which wait for the cancellation get to end in their own way."""
 
 CancelMode = Literal["now", "after_step"]
+
+
+class RunCancelled(BaseException):
+    """The run was asked to stop and is at a place where it can. Never leaves the run."""
 
 
 class CancelEvent(asyncio.Event):
@@ -256,7 +260,7 @@ class Run:
         self._start()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, *_: Any) -> None:
         self.cancel()
         self._log.unbind()
         while not self._log.closed:
@@ -323,6 +327,7 @@ def settled(result: Result) -> Result:
     if result.status != "failed":
         return result
     error = result.error
-    message = error.get("message", error) if isinstance(error, dict) else error
     cause = error if isinstance(error, BaseException) else None
-    raise RunError(f"run {result.run_id} failed: {message}", run_id=result.run_id or "", partial=result) from cause
+    raise RunError(
+        f"run {result.run_id} failed: {error_message(error)}", run_id=result.run_id or "", partial=result
+    ) from cause

@@ -11,10 +11,10 @@ import uuid
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
+from riverrun.agent.run import RunCancelled
 from riverrun.chunks import (
     ChunkType,
     ErrorChunk,
@@ -34,7 +34,7 @@ from riverrun.chunks import (
     ToolCallChunk,
     Usage,
 )
-from riverrun.errors import ModelError, TimeoutExceeded
+from riverrun.errors import ModelError, TimeoutExceeded, error_message
 from riverrun.streams import Log
 from riverrun.types import Model, ModelRequest, Timeout
 
@@ -94,13 +94,14 @@ async def ask(
     *,
     max_retries: int,
     limits: Timeout,
+    cancelled: asyncio.Event,
 ) -> None:
     """Fill `answer`: ask the models from its own on until one answers.
 
     The chunks go to the log, and when all models failed one error chunk. A failed call is tried again `max_retries`
     times on the same model when it may succeed (not after a time limit). Never raises but CancelledError.
     """
-    call = _Call(request, log, answer, limits)
+    call = _Call(request, log, answer, limits, cancelled)
     failure: _Failure | None = None
     for index in range(answer.model_index, len(models)):
         answer.model, answer.model_index = models[index], index
@@ -133,12 +134,15 @@ class _Failure:
 class _Call:
     """A model call under way."""
 
-    def __init__(self, request: ModelRequest, log: Log[ChunkType], answer: Answer, timeout: Timeout) -> None:
+    def __init__(
+        self, request: ModelRequest, log: Log[ChunkType], answer: Answer, limits: Timeout, cancelled: asyncio.Event
+    ) -> None:
         self.answer = answer
         self.given = False
         self._request = request
         self._log = log
-        self._timeout = timeout
+        self._limits = limits
+        self._cancelled = cancelled
         self._call_ids: set[str] = set()
 
     async def attempt(self) -> _Failure | None:
@@ -147,7 +151,7 @@ class _Call:
             await self._within_limits()
         except _Reported as reported:
             error = reported.chunk.payload.error
-            failure = error if isinstance(error, Exception) else ModelError(_message(error))
+            failure = error if isinstance(error, Exception) else ModelError(error_message(error))
             return _Failure(reported.chunk, failure, isinstance(failure, ModelError) and failure.retryable)
         except TimeoutExceeded as error:
             return _Failure(self._error_chunk(error), error)
@@ -169,26 +173,29 @@ class _Call:
         self._log.write(failure.chunk)
 
     async def _within_limits(self) -> None:
-        step = asyncio.timeout(self._timeout.step)
-        first = asyncio.timeout(self._timeout.first_chunk)
+        step = asyncio.timeout(self._limits.step)
+        first = asyncio.timeout(self._limits.first_chunk)
         try:
             async with step, first:
                 await self._consume(first)
         except TimeoutError:
-            if step.expired() and self._timeout.step is not None:
-                raise TimeoutExceeded("step", self._timeout.step) from None
-            if first.expired() and self._timeout.first_chunk is not None:
-                raise TimeoutExceeded("first_chunk", self._timeout.first_chunk) from None
+            if step.expired() and self._limits.step is not None:
+                raise TimeoutExceeded("step", self._limits.step) from None
+            if first.expired() and self._limits.first_chunk is not None:
+                raise TimeoutExceeded("first_chunk", self._limits.first_chunk) from None
             raise
 
     async def _consume(self, first: asyncio.Timeout) -> None:
         log = self._log
         fold = self.answer.fold
-        waiting = self._timeout.first_chunk is not None
+        cancelled = self._cancelled.is_set
+        waiting = self._limits.first_chunk is not None
         async with aclosing(self.answer.model.stream(self._request)) as stream:
             async for chunk in stream:
                 if type(chunk) is not TextDeltaChunk and self._aside(chunk):
                     continue
+                if cancelled():  # for a model that does not take a cancellation
+                    raise RunCancelled
                 if type(chunk) is ToolCallChunk:
                     chunk = self._with_own_id(chunk)
                 self.given = True
@@ -254,9 +261,3 @@ class _Call:
         return ErrorChunk(
             ErrorPayload(error=error, type="error" if refused else None), run_id=self._request.run_id, from_="AGENT"
         )
-
-
-def _message(error: Any) -> str:
-    if isinstance(error, dict):
-        return str(error.get("message", error))
-    return str(error)

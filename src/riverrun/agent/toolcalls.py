@@ -66,7 +66,7 @@ class ToolCalls:
     def _work(self, call: ToolCallChunk) -> Callable[[], Coroutine[Any, Any, None]]:
         async def work() -> None:
             payload = call.payload
-            context = ToolContext[Any](
+            context = ToolContext(
                 run_id=self.run_id,
                 agent_id=self.agent_id,
                 tool_call_id=payload.tool_call_id,

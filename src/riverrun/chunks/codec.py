@@ -10,14 +10,14 @@ import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import UnionType
-from typing import Any, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, TypeGuard, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET
 
 from riverrun.chunks.background import BackgroundTaskOutputChunk
 from riverrun.chunks.content import DataChunk
-from riverrun.chunks.envelope import Extra, Record, Timestamp
+from riverrun.chunks.envelope import Extra, Record, Timestamp, is_object
 from riverrun.chunks.message import MessageBase, Part, UnknownMessage, UnknownPart
 from riverrun.chunks.tools import ToolOutputChunk
 from riverrun.chunks.union import CHUNK_CLASSES, ChunkType, KnownChunk, UnknownChunk
@@ -47,9 +47,9 @@ def decode(data: bytes | str) -> ChunkType:
 
 def from_value(value: object) -> ChunkType:
     """Make a chunk of its JSON value (dicts, lists, text, numbers). Raises DecodeError as `decode` does."""
-    members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    if not isinstance(members.get("type"), str):
-        raise DecodeError(f"a chunk is a JSON object with a 'type': {str(cast('object', value))[:100]}")
+    if not is_object(value) or not isinstance(value.get("type"), str):
+        raise DecodeError(f"a chunk is a JSON object with a 'type': {str(value)[:100]}")
+    members = value
     cls = CHUNK_CLASSES.get(members["type"])
     if cls is not None:
         rest = {name: member for name, member in members.items() if name != "type"}
@@ -180,18 +180,21 @@ def _revived(chunk: ChunkType) -> ChunkType:
     member = _CARRIERS.get(type(chunk))
     if member is None:
         return chunk
-    payload: Any = chunk.payload  # type: ignore[union-attr]
-    inner = getattr(payload, member)
-    if not (
-        isinstance(inner, dict) and "type" in inner and ("payload" in inner or "object" in inner or "data" in inner)
-    ):
+    carrier: Any = chunk
+    inner: object = getattr(carrier.payload, member)
+    if not is_object(inner) or "type" not in inner or _BODIES.isdisjoint(inner):
         return chunk
     try:
-        nested = from_value(cast("object", inner))
+        nested = from_value(inner)
     except DecodeError:
         return chunk
-    payload = msgspec.structs.replace(payload, **{member: nested})
-    return cast("ChunkType", msgspec.structs.replace(cast("Any", chunk), payload=payload))
+    payload = msgspec.structs.replace(carrier.payload, **{member: nested})
+    changed: ChunkType = msgspec.structs.replace(carrier, payload=payload)
+    return changed
+
+
+def _is_list(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
 
 
 def _json_value(data: bytes | str) -> object:
@@ -236,11 +239,11 @@ def _convert(value: Any, target: Any) -> Any:
     try:
         return msgspec.convert(value, target, dec_hook=_decode_hook)
     except msgspec.ValidationError:
-        if isinstance(value, dict):
-            return _convert_object(cast("dict[str, Any]", value), target)
-        if isinstance(value, list) and get_origin(target) is list:
+        if is_object(value):
+            return _convert_object(value, target)
+        if _is_list(value) and get_origin(target) is list:
             (item,) = get_args(target)
-            return [_convert(member, item) for member in cast("list[Any]", value)]
+            return [_convert(member, item) for member in value]
         raise
 
 

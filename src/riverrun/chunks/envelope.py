@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar
 
 import msgspec
 
@@ -93,6 +93,11 @@ class Timestamp(datetime):
             return self.text
         precision = "microseconds" if self.microsecond % 1000 else "milliseconds"
         return self.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a JSON value is an object."""
+    return isinstance(value, dict)
 
 
 def wire_name(name: str) -> str:

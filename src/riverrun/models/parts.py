@@ -59,6 +59,7 @@ from riverrun.chunks import (
     Usage,
 )
 from riverrun.chunks.arguments import parse_arguments
+from riverrun.chunks.envelope import is_object
 from riverrun.types import ModelRequest
 
 Part: TypeAlias = Mapping[str, Any]
@@ -252,8 +253,8 @@ class PartReader:
         merged = dict(part)
         if streamed is not None:
             merged["input"] = part.get("input") or "".join(streamed.pieces)
-            merged.setdefault("dynamic", streamed.start.get("dynamic"))
-            merged.setdefault("providerExecuted", streamed.start.get("providerExecuted"))
+            for name in ("providerMetadata", "dynamic", "providerExecuted"):
+                merged[name] = streamed.start.get(name) or part.get(name)
         yield from self._call_chunk(merged)
 
     def _call_chunk(self, part: Part) -> Iterator[ChunkType]:
@@ -303,9 +304,9 @@ class PartReader:
         yield ErrorChunk(ErrorPayload(error=part.get("error"), type="error"), **self._from)
 
     def finish(self, part: Part) -> Iterator[ChunkType]:
-        reason = part.get("finishReason")
-        raw_reason = None
-        if isinstance(reason, Mapping):
+        reason: Any = part.get("finishReason")
+        raw_reason: Any = None
+        if is_object(reason):
             reason, raw_reason = reason.get("unified"), reason.get("raw")
         payload = FinishPayload(
             step_result=StepResult(reason=reason if reason and reason != "unknown" else "other", raw_reason=raw_reason),
@@ -322,37 +323,48 @@ def _extra(part: Part, *known: str) -> Extra | None:
 
 def _usage(part: Part) -> Usage:
     """Flat (V2) and nested (V3) usage; Anthropic's split of cache creation comes as provider metadata."""
-    given: Mapping[str, Any] = part.get("usage") or {}
-    inputs, outputs = given.get("inputTokens"), given.get("outputTokens")
-    anthropic = (part.get("providerMetadata") or {}).get("anthropic") or {}
-    creation = anthropic.get("cacheCreation") or {}
-    split = {
-        "cache_creation_input_tokens5m": creation.get("ephemeral_5m_input_tokens"),
-        "cache_creation_input_tokens1h": creation.get("ephemeral_1h_input_tokens"),
-        "raw": part.get("usage"),
-    }
-    if isinstance(inputs, Mapping) or isinstance(outputs, Mapping):
-        inputs, outputs = inputs or {}, outputs or {}
-        total, output = inputs.get("total"), outputs.get("total")
-        known = [count for count in (total, output) if count is not None]
-        return Usage(
-            input_tokens=total,
-            output_tokens=output,
-            total_tokens=sum(known) if known else None,
-            reasoning_tokens=outputs.get("reasoning"),
-            cached_input_tokens=inputs.get("cacheRead"),
-            cache_creation_input_tokens=inputs.get("cacheWrite"),
-            **split,
-        )
+    given = _object(part.get("usage"))
+    creation = _object(_object(_object(part.get("providerMetadata")).get("anthropic")).get("cacheCreation"))
+    counts = _nested_counts(given) if is_object(given.get("inputTokens")) else _flat_counts(given)
     return Usage(
-        input_tokens=inputs,
-        output_tokens=outputs,
-        total_tokens=given.get("totalTokens"),
-        reasoning_tokens=given.get("reasoningTokens"),
-        cached_input_tokens=given.get("cachedInputTokens"),
-        cache_creation_input_tokens=given.get("cacheCreationInputTokens"),
-        **split,
+        **counts,
+        cache_creation_input_tokens5m=creation.get("ephemeral_5m_input_tokens"),
+        cache_creation_input_tokens1h=creation.get("ephemeral_1h_input_tokens"),
+        raw=part.get("usage"),
     )
+
+
+def _flat_counts(given: dict[str, Any]) -> dict[str, Any]:
+    total = given.get("totalTokens")
+    return {
+        "input_tokens": given.get("inputTokens"),
+        "output_tokens": given.get("outputTokens"),
+        "total_tokens": _total(given.get("inputTokens"), given.get("outputTokens")) if total is None else total,
+        "reasoning_tokens": given.get("reasoningTokens"),
+        "cached_input_tokens": given.get("cachedInputTokens"),
+        "cache_creation_input_tokens": given.get("cacheCreationInputTokens"),
+    }
+
+
+def _nested_counts(given: dict[str, Any]) -> dict[str, Any]:
+    inputs, outputs = _object(given.get("inputTokens")), _object(given.get("outputTokens"))
+    return {
+        "input_tokens": inputs.get("total"),
+        "output_tokens": outputs.get("total"),
+        "total_tokens": _total(inputs.get("total"), outputs.get("total")),
+        "reasoning_tokens": outputs.get("reasoning"),
+        "cached_input_tokens": inputs.get("cacheRead"),
+        "cache_creation_input_tokens": inputs.get("cacheWrite"),
+    }
+
+
+def _total(*counts: int | None) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if is_object(value) else {}
 
 
 _READING: dict[str, Callable[[PartReader, Part], Iterator[ChunkType]]] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from riverrun.chunks.grammar.problem import Log, Problem, Severity
-from riverrun.chunks.grammar.stream import StreamRules
+from riverrun.chunks.grammar.stream import AnyStream
 from riverrun.chunks.union import ChunkType
 from riverrun.errors import GrammarError
 
@@ -34,11 +34,11 @@ class Grammar:
     def __init__(self, *, model: bool = False) -> None:
         self._position = 0
         self._found: list[Problem] = []
-        self._rules = StreamRules(Log(self._found), model=model)
+        self._stream = AnyStream(Log(self._found), model=model)
 
     def check(self, chunk: ChunkType) -> list[Problem]:
         """Take the next chunk; gives what is wrong with it."""
-        self._rules.take(chunk, self._position)
+        self._stream.take(chunk, self._position)
         self._position += 1
         return self._taken() if self._found else []
 
@@ -46,7 +46,7 @@ class Grammar:
         """The stream is over; gives what is missing."""
         if self._position == 0:
             return [Problem(0, "the stream is empty")]
-        self._rules.end(self._position)
+        self._stream.end(self._position)
         return self._taken()
 
     def accept(self, chunk: ChunkType) -> None:

@@ -1,4 +1,4 @@
-"""A whole stream: which rules it follows, and the streams that its calls, steps and tasks carry."""
+"""A whole stream: whose it is, and the streams that its calls, steps and tasks carry."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from riverrun.chunks.background import (
 from riverrun.chunks.content import DataChunk, ObjectChunk, ObjectResultChunk
 from riverrun.chunks.control import FinishChunk, StartChunk, TripwireChunk
 from riverrun.chunks.envelope import Chunk, Envelope, Record
-from riverrun.chunks.grammar.agent import AGENT_RULES, AgentRules, Outcome
+from riverrun.chunks.grammar.agent import AgentStream, Outcome
+from riverrun.chunks.grammar.calls import CALL_RULES
+from riverrun.chunks.grammar.content import CONTENT_RULES
+from riverrun.chunks.grammar.frame import FRAME_RULES
 from riverrun.chunks.grammar.problem import Log
-from riverrun.chunks.grammar.workflow import WORKFLOW_RULES, StepEnd, WorkflowRules
+from riverrun.chunks.grammar.workflow import WORKFLOW_RULES, StepEnd, WorkflowStream
 from riverrun.chunks.tools import ToolErrorChunk, ToolOutputChunk, ToolOutputDeniedChunk, ToolResultChunk
 from riverrun.chunks.union import CHUNK_CLASSES, ChunkType, UnknownChunk
 from riverrun.chunks.workflow import (
@@ -32,11 +35,13 @@ from riverrun.chunks.workflow import (
 TaskEnd = BackgroundTaskCompletedChunk | BackgroundTaskFailedChunk | BackgroundTaskCancelledChunk
 
 Carrier = tuple[str, str]
-"""What carries a nested stream: ("call", its id), ("step", its name) or ("task", its id)."""
+"""What carries nested streams: ("call", its id), ("step", its name) or ("task", its id)."""
+
+AGENT_RULES = CONTENT_RULES | CALL_RULES | FRAME_RULES
 
 
-class StreamRules:
-    """Checks a stream. Its first chunk of an agent or of a workflow decides whose it is."""
+class AnyStream:
+    """State of a stream. Its first chunk that only an agent or only a workflow has decides whose it is."""
 
     __slots__ = ("agent", "log", "mixed", "nested", "owner", "workflow")
 
@@ -44,113 +49,118 @@ class StreamRules:
         self.log = log
         self.owner = ""
         self.mixed = False
-        self.agent = AgentRules(log, model=model)
-        self.workflow = WorkflowRules(log)
-        self.nested: dict[tuple[Carrier, str], StreamRules] = {}
-
-    @property
-    def open(self) -> bool:
-        """Whether something is still to come."""
-        return self.agent.unfinished() is not None or self.workflow.opened is not None
+        self.agent = AgentStream(log, model=model)
+        self.workflow = WorkflowStream(log)
+        self.nested: dict[Carrier, dict[str, AnyStream]] = {}
+        """By what carries them and their run id."""
 
     def take(self, chunk: ChunkType, at: int) -> None:
         """Check the chunk at position `at`."""
         kind = chunk.__class__
         rule = AGENT_RULES.get(kind)
         if rule is not None:
-            if self.owner == "agent" or self._belongs("agent", chunk, at):
+            if self.owner == "agent" or self._belongs_to("agent", chunk, at):
                 rule(self.agent, chunk, at)
         elif kind in WORKFLOW_RULES:
-            if self.owner == "workflow" or self._belongs("workflow", chunk, at):
+            if self.owner == "workflow" or self._belongs_to("workflow", chunk, at):
                 WORKFLOW_RULES[kind](self.workflow, chunk, at)
         elif isinstance(chunk, UnknownChunk) and chunk.type in CHUNK_CLASSES:
             needed = " and ".join(_required(CHUNK_CLASSES[chunk.type]))
-            self.log.error(at, f"{chunk.type} without what it must have, or of another kind: {needed}")
-        if kind in _NESTING:
-            _NESTING[kind](self, chunk, at)
+            self.log.error(at, f"{chunk.type} without {needed}, or of another kind than the format's")
+        if kind in _CARRYING:
+            _CARRYING[kind](self, chunk, at)
+
+    def _belongs_to(self, owner: str, chunk: ChunkType, at: int) -> bool:
+        if not self.owner:
+            self.owner = owner
+        elif self.owner != owner and not self.mixed:
+            carrier = "workflow-step-output" if owner == "agent" else "tool-output"
+            self.log.error(at, f"{chunk.type} among the chunks of the {self.owner}; expected it inside {carrier}")
+            self.mixed = True
+        return self.owner == owner
+
+    def missing(self) -> str | None:
+        """What must still come before the stream may end."""
+        return self.agent.missing() or self.workflow.missing()
 
     def end(self, at: int) -> None:
         """The stream is over."""
-        self.agent.end(at)
-        self.workflow.end(at)
+        missing = self.missing()
+        if missing is not None:
+            self.log.error(at, f"the stream ends {missing}")
 
-    def _belongs(self, owner: str, chunk: ChunkType, at: int) -> bool:
-        if not self.owner:
-            self.owner = owner
-            return True
-        if not self.mixed:
-            carrier = {"agent": "workflow-step-output", "workflow": "tool-output"}[owner]
-            self.log.error(at, f"{chunk.type} in the stream of an {self.owner}; expected it inside {carrier}")
-        self.mixed = True
-        return False
+    def carry(self, carrier: Carrier, written: object, at: int) -> None:
+        """Take what a call, step or task wrote: a chunk with a run id is of a stream, all else is a value."""
+        if not isinstance(written, Envelope):
+            return
+        chunk = cast("ChunkType", written)
+        streams = self.nested.get(carrier, {})
+        if chunk.run_id is None:
+            if streams and isinstance(chunk, TripwireChunk):  # some senders give it none
+                streams[next(reversed(streams))].take(chunk, at)
+        elif chunk.run_id in streams:
+            streams[chunk.run_id].take(chunk, at)
+        elif not isinstance(chunk, _NO_BEGIN):
+            place = f"in the stream of run {chunk.run_id!r} nested in {carrier[0]} {carrier[1]!r}"
+            stream = AnyStream(self.log.inside(place))
+            self.nested.setdefault(carrier, {})[chunk.run_id] = stream
+            stream.take(chunk, at)
 
-    # -- nested streams
+    def drop(self, carrier: Carrier, at: int, ended_by: str | None = None) -> None:
+        """The carrier is done. `ended_by`: the chunk that says so, when its streams should be over by then."""
+        for stream in self.nested.pop(carrier, {}).values():
+            missing = stream.missing()
+            if missing is not None and ended_by is not None:
+                stream.log.warn(at, f"{ended_by} of {carrier[1]!r} {missing}")
 
-    def _carry(self, carrier: Carrier, written: object, at: int) -> None:
-        """Take what a call, step or task wrote: a chunk with a run id is of a stream, all else a value."""
-        if isinstance(written, Envelope):
-            chunk = cast("ChunkType", written)
-            stream = self._stream_of(carrier, chunk)
-            if stream is not None:
-                stream.take(chunk, at)
 
-    def _stream_of(self, carrier: Carrier, chunk: ChunkType) -> StreamRules | None:
-        if chunk.run_id is None:  # some senders give a tripwire none
-            carried = [stream for key, stream in self.nested.items() if key[0] == carrier]
-            return carried[-1] if carried and isinstance(chunk, TripwireChunk) else None
-        key = (carrier, chunk.run_id)
-        stream = self.nested.get(key)
-        # A finish alone tells the usage of a run; an object may have the run id of a structuring model.
-        if stream is None and not isinstance(chunk, FinishChunk | ObjectChunk | ObjectResultChunk | DataChunk):
-            place = f"in the stream of run {chunk.run_id!r}, nested in {carrier[0]} {carrier[1]!r}"
-            stream = self.nested[key] = StreamRules(self.log.inside(place))
-        return stream
+# A finish alone tells the usage of a run; an object may have the run id of a structuring model.
+_NO_BEGIN = FinishChunk | ObjectChunk | ObjectResultChunk | DataChunk
 
-    def _drop(self, carrier: Carrier, at: int, ended_by: str = "") -> None:
-        """What carried streams is done. `ended_by`: the chunk that says so, when they should be over by then."""
-        for key in [key for key in self.nested if key[0] == carrier]:
-            if self.nested.pop(key).open and ended_by:
-                self.log.warn(
-                    at, f"{ended_by} of {carrier[1]!r}, but the stream of run {key[1]!r} nested in it has not ended"
-                )
 
-    def call_output(self, chunk: ToolOutputChunk, at: int) -> None:
-        written = chunk.payload.output
-        own = isinstance(written, Envelope) and written.run_id == chunk.run_id
-        if not own and chunk.payload.tool_call_id is not None:
-            self._carry(("call", chunk.payload.tool_call_id), written, at)
+def call_output(stream: AnyStream, chunk: ToolOutputChunk, at: int) -> None:
+    written = chunk.payload.output
+    if not (isinstance(written, Envelope) and written.run_id == chunk.run_id):  # a chunk of the run itself is a value
+        stream.carry(("call", chunk.payload.tool_call_id or ""), written, at)
 
-    def call_end(self, chunk: Outcome, at: int) -> None:
-        call_id = chunk.payload.tool_call_id
-        if call_id not in self.agent.tasks:
-            self._drop(("call", call_id), at, chunk.type)
 
-    def turn_start(self, chunk: StartChunk, at: int) -> None:
-        running = self.agent.tasks.running
-        for carrier in [carrier for carrier, _ in self.nested if carrier[0] == "call" and carrier[1] not in running]:
-            self._drop(carrier, at)
+def call_end(stream: AnyStream, chunk: Outcome, at: int) -> None:
+    call_id = chunk.payload.tool_call_id
+    if call_id not in stream.agent.tasks:
+        stream.drop(("call", call_id), at, chunk.type)
 
-    def step_output(self, chunk: WorkflowStepOutputChunk | StepOutputChunk, at: int) -> None:
-        carrier = "step" if isinstance(chunk, WorkflowStepOutputChunk) else "step-output"
-        self._carry((carrier, chunk.payload.step_name or ""), chunk.payload.output, at)
 
-    def step_end(self, chunk: StepEnd, at: int) -> None:
-        name = (chunk.payload.id or "").rpartition(".")[2]  # the id of a nested workflow's step is "workflow.step"
-        self._drop(("step", name), at)
-        self._drop(("step-output", name), at)
+def turn_start(stream: AnyStream, chunk: StartChunk, at: int) -> None:
+    running = stream.agent.tasks.running
+    for carrier in [carrier for carrier in stream.nested if carrier[0] == "call" and carrier[1] not in running]:
+        stream.drop(carrier, at)
 
-    def workflow_end(self, chunk: WorkflowFinishChunk, at: int) -> None:
-        self.nested.clear()
 
-    def task_output(self, chunk: BackgroundTaskOutputChunk, at: int) -> None:
-        written = chunk.payload.payload
-        if isinstance(written, ToolOutputChunk):
-            written = written.payload.output
-        self._carry(("task", chunk.payload.task_id), written, at)
+def step_output(stream: AnyStream, chunk: WorkflowStepOutputChunk | StepOutputChunk, at: int) -> None:
+    carrier = "step" if isinstance(chunk, WorkflowStepOutputChunk) else "step-output"
+    stream.carry((carrier, chunk.payload.step_name or ""), chunk.payload.output, at)
 
-    def task_end(self, chunk: TaskEnd, at: int) -> None:
-        self.agent.tasks.end(chunk.payload.tool_call_id)
-        self._drop(("task", chunk.payload.task_id), at)
+
+def step_end(stream: AnyStream, chunk: StepEnd, at: int) -> None:
+    name = (chunk.payload.id or "").rpartition(".")[2]  # in a nested workflow the id is "workflow.step"
+    stream.drop(("step", name), at)
+    stream.drop(("step-output", name), at)
+
+
+def workflow_end(stream: AnyStream, chunk: WorkflowFinishChunk, at: int) -> None:
+    stream.nested.clear()
+
+
+def task_output(stream: AnyStream, chunk: BackgroundTaskOutputChunk, at: int) -> None:
+    written = chunk.payload.payload
+    if isinstance(written, ToolOutputChunk):
+        written = written.payload.output
+    stream.carry(("task", chunk.payload.task_id), written, at)
+
+
+def task_end(stream: AnyStream, chunk: TaskEnd, at: int) -> None:
+    stream.agent.tasks.end(chunk.payload.tool_call_id)
+    stream.drop(("task", chunk.payload.task_id), at)
 
 
 def _required(cls: type[Chunk]) -> list[str]:
@@ -164,19 +174,19 @@ def _required(cls: type[Chunk]) -> list[str]:
     return names
 
 
-_NESTING: dict[type, Callable[[StreamRules, Any, int], None]] = {
-    StartChunk: StreamRules.turn_start,
-    ToolOutputChunk: StreamRules.call_output,
-    ToolResultChunk: StreamRules.call_end,
-    ToolErrorChunk: StreamRules.call_end,
-    ToolOutputDeniedChunk: StreamRules.call_end,
-    WorkflowStepOutputChunk: StreamRules.step_output,
-    StepOutputChunk: StreamRules.step_output,
-    WorkflowStepResultChunk: StreamRules.step_end,
-    WorkflowStepSuspendedChunk: StreamRules.step_end,
-    WorkflowFinishChunk: StreamRules.workflow_end,
-    BackgroundTaskOutputChunk: StreamRules.task_output,
-    BackgroundTaskCompletedChunk: StreamRules.task_end,
-    BackgroundTaskFailedChunk: StreamRules.task_end,
-    BackgroundTaskCancelledChunk: StreamRules.task_end,
+_CARRYING: dict[type, Callable[[AnyStream, Any, int], None]] = {
+    StartChunk: turn_start,
+    ToolOutputChunk: call_output,
+    ToolResultChunk: call_end,
+    ToolErrorChunk: call_end,
+    ToolOutputDeniedChunk: call_end,
+    WorkflowStepOutputChunk: step_output,
+    StepOutputChunk: step_output,
+    WorkflowStepResultChunk: step_end,
+    WorkflowStepSuspendedChunk: step_end,
+    WorkflowFinishChunk: workflow_end,
+    BackgroundTaskOutputChunk: task_output,
+    BackgroundTaskCompletedChunk: task_end,
+    BackgroundTaskFailedChunk: task_end,
+    BackgroundTaskCancelledChunk: task_end,
 }

@@ -1,4 +1,7 @@
-"""What is remembered of an agent's stream: the open turn, its open step, the blocks and calls in it. Numbers are positions."""
+"""What is remembered of an agent's stream: the open turn, its open step, the blocks and calls in it.
+
+Numbers are the positions of chunks.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from riverrun.chunks.grammar.problem import Log
 
 
 class Blocks:
-    """The blocks of one kind in a step. `loose` ones have deltas and no start."""
+    """The blocks of one kind in a step."""
 
     __slots__ = ("closed", "kind", "loose", "opened")
 
@@ -15,13 +18,12 @@ class Blocks:
         self.opened: dict[str, int] = {}
         self.closed: dict[str, int] = {}
         self.loose: set[str] = set()
+        """Blocks without a start, after that was reported."""
 
     def start(self, id: str, at: int, log: Log) -> None:
         """A block opens."""
         if id in self.opened:
-            log.error(
-                at, f"{self.kind}-start of {id!r}, open since chunk {self.opened[id]}; expected {self.kind}-end before"
-            )
+            log.error(at, f"{self.kind}-start of {id!r}, open since chunk {self.opened[id]}; expected {self.kind}-end")
         elif id in self.closed:
             log.warn(at, f"{self.kind}-start of {id!r} again, closed at chunk {self.closed[id]}; expected a new id")
         self.opened[id] = at
@@ -31,7 +33,7 @@ class Blocks:
         if id in self.opened or id in self.loose:
             return
         if id in self.closed:
-            log.error(at, f"{name} of {id!r}, closed at chunk {self.closed[id]}")
+            log.error(at, f"{name} of {id!r}, closed at chunk {self.closed[id]}; expected it before {self.kind}-end")
         else:
             log.error(at, f"{name} of {id!r}, which is not open; expected {self.kind}-start before")
         self.loose.add(id)
@@ -47,7 +49,7 @@ class Blocks:
         """The chunk `name` comes, before which every block must have closed."""
         for id, opened in self.opened.items():
             log.error(
-                at, f"{name} while {self.kind} {id!r} is open since chunk {opened}; expected {self.kind}-end before"
+                at, f"{name}, but {self.kind} {id!r} is open since chunk {opened}; expected {self.kind}-end before"
             )
 
 
@@ -69,27 +71,41 @@ class Step:
         self.result: int | None = None
         """The object-result."""
         self.barred: str | None = None
-        """What came after which the model may not go on."""
+        """Why the model may not go on."""
 
     def close(self, name: str, at: int, log: Log) -> None:
-        """The chunk `name` ends what the model gave: every block must have closed."""
+        """The chunk `name` ends what the model gives: every block must have closed."""
         self.text.left_open(name, at, log)
         self.reasoning.left_open(name, at, log)
         self.inputs.left_open(name, at, log)
         for call_id, ended in self.inputs.closed.items():
             if call_id not in self.calls:
-                log.error(at, f"{name} without the tool-call of {call_id!r}, whose arguments ended at chunk {ended}")
+                log.error(at, f"{name}, but {call_id!r}, whose arguments ended at chunk {ended}, has no tool-call")
 
 
 class Turn:
-    """What lies between a start and its finish. `implied`: it was opened by a chunk that may not open it."""
+    """What lies between a start and its finish. `implied`: a chunk opened it that may not."""
 
-    __slots__ = ("finished", "goes_on", "implied", "muted", "opened", "remote", "run_id", "step", "stopped", "waiting")
+    __slots__ = (
+        "finished",
+        "goes_on",
+        "implied",
+        "muted",
+        "opened",
+        "remote",
+        "run_id",
+        "step",
+        "stopped",
+        "stray",
+        "waiting",
+    )
 
-    def __init__(self, opened: int, *, implied: bool = False) -> None:
+    def __init__(self, opened: int, run_id: str | None, *, implied: bool = False) -> None:
         self.opened = opened
+        self.run_id = run_id
         self.implied = implied
-        self.run_id: str | None = None
+        self.stray: str | None = None
+        """The last other run id that was reported."""
         self.step: Step | None = None
         self.finished: int | None = None
         """The last step-finish."""
@@ -103,6 +119,19 @@ class Turn:
         """Calls that suspend the run, with the chunk that says so."""
         self.remote: set[str] = set()
         """Calls of earlier steps whose results the provider still owes."""
+
+    def missing(self, *, model: bool) -> str | None:
+        """What must still come before the turn is over; None: it may end here. `model`: it is a model's."""
+        if self.stopped is not None:
+            return f"after {self.stopped[0]} (chunk {self.stopped[1]}); expected finish before"
+        if self.waiting:
+            return None
+        if self.step is not None:
+            expected = "finish" if model else "step-finish and finish"
+            return f"inside the step opened at chunk {self.step.opened}; expected {expected} before"
+        if self.goes_on:
+            return f"after step-finish with isContinued true (chunk {self.finished}); expected step-start before"
+        return f"inside the turn opened at chunk {self.opened}; expected finish before"
 
 
 class Tasks:

@@ -1,4 +1,4 @@
-"""The rules of a workflow's stream, one for each type of chunk."""
+"""A workflow's stream: workflow-start, its steps, workflow-finish."""
 
 from __future__ import annotations
 
@@ -25,93 +25,104 @@ from riverrun.chunks.workflow import (
 StepEnd = WorkflowStepResultChunk | WorkflowStepSuspendedChunk
 
 
-class WorkflowRules:
-    """Checks a workflow's stream. A step is known by its call id, or by its id where it has none."""
+class WorkflowStream:
+    """State of a workflow's stream. A step is known by its call id, or by its id where it has none."""
 
-    __slots__ = ("last", "log", "opened", "over", "run_id", "steps")
+    __slots__ = ("asleep", "last", "log", "opened", "over", "run_id", "steps")
 
     def __init__(self, log: Log) -> None:
         self.log = log
         self.opened: int | None = None
         self.over: int | None = None
+        """The workflow-finish of the last run."""
         self.run_id: str | None = None
         self.steps: dict[str, int] = {}
+        """The open steps."""
+        self.asleep: set[str] = set()
+        """Steps that wait for a time; they have no start, and not always a result."""
         self.last = ""
         """The step that ended last: some senders say everything of a nested workflow's step twice."""
 
-    def _open(self, chunk: ChunkType, at: int) -> None:
+    def open(self, chunk: ChunkType, at: int) -> None:
+        """A run begins."""
         self.opened = at
         self.run_id = chunk.run_id
         self.steps.clear()
+        self.asleep.clear()
 
-    def inside(self, chunk: ChunkType, at: int) -> None:
-        if self.opened is None:
-            place = "before workflow-start" if self.over is None else f"after workflow-finish (chunk {self.over})"
-            self.log.error(at, f"{chunk.type} {place}")
-            self._open(chunk, at)
-        elif chunk.run_id is not None and chunk.run_id != self.run_id:
-            if self.run_id is not None:
-                self.log.error(at, f"{chunk.type} of run {chunk.run_id!r} in a stream of run {self.run_id!r}")
-            self.run_id = chunk.run_id
+    def missing(self) -> str | None:
+        """What must still come before the stream may end."""
+        return (
+            None
+            if self.opened is None
+            else f"inside the run opened at chunk {self.opened}; expected workflow-finish before"
+        )
 
-    def start(self, chunk: WorkflowStartChunk, at: int) -> None:
-        if self.opened is not None:
-            self.log.error(
-                at, f"workflow-start inside the run opened at chunk {self.opened}; expected workflow-finish before"
-            )
-        self._open(chunk, at)
 
-    def step_start(self, chunk: WorkflowStepStartChunk, at: int) -> None:
-        self.inside(chunk, at)
-        step = _step_of(chunk)
-        if step in self.steps:
-            self.log.warn(at, f"workflow-step-start of {step!r} again, open since chunk {self.steps[step]}")
-        self.steps[step] = at
+def start(stream: WorkflowStream, chunk: WorkflowStartChunk, at: int) -> None:
+    missing = stream.missing()
+    if missing is not None:
+        stream.log.error(at, f"workflow-start {missing}")
+    stream.open(chunk, at)
 
-    def step_end(self, chunk: StepEnd, at: int) -> None:
-        self.inside(chunk, at)
-        step = _step_of(chunk)
-        if self.steps.pop(step, None) is None:
-            report = self.log.warn if step == self.last else self.log.error
-            report(at, f"{chunk.type} of {step!r}, which is not open; expected workflow-step-start before")
-        self.last = step
 
-    def step_waiting(self, chunk: WorkflowStepWaitingChunk, at: int) -> None:
-        self.inside(chunk, at)
-        self.last = _step_of(chunk)  # a sleep has no start and may have a result
+def inside(stream: WorkflowStream, chunk: ChunkType, at: int) -> None:
+    if stream.opened is None:
+        place = "before workflow-start" if stream.over is None else f"after workflow-finish (chunk {stream.over})"
+        stream.log.error(at, f"{chunk.type} {place}")
+        stream.open(chunk, at)
+    elif chunk.run_id is not None and chunk.run_id != stream.run_id:
+        if stream.run_id is not None:
+            stream.log.error(at, f"{chunk.type} of run {chunk.run_id!r} in the stream of run {stream.run_id!r}")
+        stream.run_id = chunk.run_id
 
-    def finish(self, chunk: WorkflowFinishChunk, at: int) -> None:
-        self.inside(chunk, at)
-        if chunk.payload.workflow_status == "success":
-            for step, opened in self.steps.items():
-                self.log.error(at, f"workflow-finish of a success while step {step!r} is open since chunk {opened}")
-        self.opened, self.over = None, at
 
-    def end(self, at: int) -> None:
-        """The stream is over."""
-        if self.opened is not None:
-            self.log.error(
-                at, f"the stream ends inside the run opened at chunk {self.opened}; expected workflow-finish before"
-            )
+def step_start(stream: WorkflowStream, chunk: WorkflowStepStartChunk, at: int) -> None:
+    inside(stream, chunk, at)
+    step = _step_of(chunk)
+    if step in stream.steps:
+        stream.log.warn(at, f"workflow-step-start of {step!r} again, open since chunk {stream.steps[step]}")
+    stream.steps[step] = at
+
+
+def step_waiting(stream: WorkflowStream, chunk: WorkflowStepWaitingChunk, at: int) -> None:
+    inside(stream, chunk, at)
+    stream.asleep.add(_step_of(chunk))
+
+
+def step_end(stream: WorkflowStream, chunk: StepEnd, at: int) -> None:
+    inside(stream, chunk, at)
+    step = _step_of(chunk)
+    if stream.steps.pop(step, None) is None and step not in stream.asleep:
+        report = stream.log.warn if step == stream.last else stream.log.error
+        report(at, f"{chunk.type} of {step!r}, which is not open; expected workflow-step-start before")
+    stream.asleep.discard(step)
+    stream.last = step
+
+
+def finish(stream: WorkflowStream, chunk: WorkflowFinishChunk, at: int) -> None:
+    inside(stream, chunk, at)
+    if chunk.payload.workflow_status in ("success", "suspended"):
+        for step, opened in stream.steps.items():
+            stream.log.error(at, f"workflow-finish, but step {step!r} is open since chunk {opened}")
+    stream.opened, stream.over = None, at
 
 
 def _step_of(chunk: WorkflowStepStartChunk | WorkflowStepWaitingChunk | StepEnd) -> str:
     return chunk.payload.step_call_id or chunk.payload.id or ""
 
 
-Rule = Callable[[WorkflowRules, Any, int], None]
-
-WORKFLOW_RULES: dict[type, Rule] = {
-    WorkflowStartChunk: WorkflowRules.start,
-    WorkflowStepStartChunk: WorkflowRules.step_start,
-    WorkflowStepWaitingChunk: WorkflowRules.step_waiting,
-    WorkflowStepResultChunk: WorkflowRules.step_end,
-    WorkflowStepSuspendedChunk: WorkflowRules.step_end,
-    WorkflowStepFinishChunk: WorkflowRules.inside,
-    WorkflowStepOutputChunk: WorkflowRules.inside,
-    WorkflowStepProgressChunk: WorkflowRules.inside,
-    WorkflowCanceledChunk: WorkflowRules.inside,
-    WorkflowPausedChunk: WorkflowRules.inside,
-    StepOutputChunk: WorkflowRules.inside,
-    WorkflowFinishChunk: WorkflowRules.finish,
+WORKFLOW_RULES: dict[type, Callable[[WorkflowStream, Any, int], None]] = {
+    WorkflowStartChunk: start,
+    WorkflowStepStartChunk: step_start,
+    WorkflowStepWaitingChunk: step_waiting,
+    WorkflowStepResultChunk: step_end,
+    WorkflowStepSuspendedChunk: step_end,
+    WorkflowStepFinishChunk: inside,
+    WorkflowStepOutputChunk: inside,
+    WorkflowStepProgressChunk: inside,
+    WorkflowCanceledChunk: inside,
+    WorkflowPausedChunk: inside,
+    StepOutputChunk: inside,
+    WorkflowFinishChunk: finish,
 }

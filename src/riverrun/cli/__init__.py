@@ -1,0 +1,1 @@
+"""The `riverrun` command: chat with a model, fetch weights, check recorded streams."""

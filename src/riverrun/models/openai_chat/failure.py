@@ -1,0 +1,108 @@
+"""What a server says of a failure, in any of the forms seen → ModelError."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+from riverrun.errors import ModelError
+
+_MESSAGES = ("message", "msg", "detail", "error_description", "reason", "title")
+_RETRYABLE_CODES = {
+    "rate_limit_exceeded",
+    "rate_limit_error",
+    "server_error",
+    "internal_error",
+    "internal_server_error",
+    "api_error",
+    "overloaded",
+    "overloaded_error",
+    "server_overloaded",
+    "service_unavailable",
+    "service_unavailable_error",
+    "provider_unavailable",
+    "engine_overloaded",
+    "bad_gateway",
+    "gateway_timeout",
+    "timeout",
+    "timeout_error",
+    "resource_exhausted",
+    "unavailable",
+    "internal",
+    "deadline_exceeded",
+}
+_NEVER_RETRYABLE_CODES = {"insufficient_quota"}
+
+
+def failure_in(event: Mapping[str, Any], name: str) -> object | None:
+    """The failure that an event of a stream (its JSON and its SSE name) tells of, in whatever form; None if it is none."""
+    error = event.get("error")
+    if error:
+        return event if error is True else cast("object", error)
+    if name == "error" or "error" in (event.get("object"), event.get("type")):
+        return event
+    is_answer = "choices" in event or "object" in event or "id" in event
+    return event if not is_answer and (event.get("detail") or event.get("message")) else None
+
+
+def model_error(failure: object, *, status: int | None = None, retry_after: float | None = None) -> ModelError:
+    """The exception for what a server said: an object, a text or nothing.
+
+    `status` is the HTTP status of the response that carried it (None inside a 200 stream; a code that is an HTTP
+    status counts then).
+    """
+    nested = _mapping(failure).get("error")
+    said = nested if isinstance(nested, dict | str) and nested else failure
+    members = _mapping(cast("object", said))
+    code = _code(members)
+    status = status or _status(code) or _status(members.get("status"))
+    return ModelError(
+        _message(cast("object", said), status),
+        status=status,
+        code=code,
+        retryable=is_retryable(status, code),
+        retry_after=retry_after,
+    )
+
+
+def is_retryable(status: int | None, code: object = None) -> bool:
+    """Whether the same call may succeed later."""
+    word = code.lower() if isinstance(code, str) else ""
+    if word in _NEVER_RETRYABLE_CODES:
+        return False
+    return (status is not None and (status in (408, 409, 429) or status >= 500)) or word in _RETRYABLE_CODES
+
+
+def _code(members: Mapping[str, Any]) -> str | int | None:
+    for name in ("code", "type", "status"):
+        value = members.get(name)
+        if isinstance(value, str | int) and not isinstance(value, bool) and value not in ("", "error"):
+            return value
+    return None
+
+
+def _status(code: object) -> int | None:
+    if isinstance(code, str) and code.isdecimal() and len(code) == 3:
+        code = int(code)
+    return code if isinstance(code, int) and 400 <= code < 600 else None
+
+
+def _message(said: object, status: int | None) -> str:
+    members = _mapping(said)
+    text = said if isinstance(said, str) else next((members[name] for name in _MESSAGES if members.get(name)), None)
+    if text is None and said:
+        text = said
+    if text is None:
+        return "the provider failed without saying why" if status is None else f"the provider answered with status {status}"
+    if not isinstance(text, str):
+        text = msgspec.json.encode(text, enc_hook=str).decode()
+    upstream = _mapping(members.get("metadata")).get("raw")  # OpenRouter: what the provider behind it said
+    if isinstance(upstream, str) and upstream:
+        text = f"{text}: {upstream}"
+    return text[:2000]
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

@@ -1,0 +1,51 @@
+"""Token counts of a chat completion and of its many dialects → Usage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from riverrun.chunks import Usage
+
+
+def read_usage(raw: Mapping[str, Any]) -> Usage:
+    """The provider's `usage` object as Usage; counts that are missing or no whole numbers are None.
+
+    Some servers (xAI) count reasoning beside `completion_tokens` instead of in it; the total tells.
+    """
+    given, completion, total = (_count(raw.get(name)) for name in ("prompt_tokens", "completion_tokens", "total_tokens"))
+    prompt_details = _mapping(raw.get("prompt_tokens_details"))
+    reasoning = _count(_mapping(raw.get("completion_tokens_details")).get("reasoning_tokens"))
+    if reasoning and total is not None and total == (given or 0) + (completion or 0) + reasoning:
+        completion = (completion or 0) + reasoning
+    if total is None and (given is not None or completion is not None):
+        total = (given or 0) + (completion or 0)
+    return Usage(
+        input_tokens=given,
+        output_tokens=completion,
+        total_tokens=total,
+        reasoning_tokens=reasoning,
+        cached_input_tokens=_first(
+            prompt_details.get("cached_tokens"), raw.get("prompt_cache_hit_tokens"), raw.get("cached_tokens")
+        ),
+        cache_creation_input_tokens=_first(
+            prompt_details.get("cache_write_tokens"), raw.get("cache_creation_input_tokens")
+        ),
+        raw=dict(raw),
+    )
+
+
+def _first(*values: object) -> int | None:
+    counts = (_count(value) for value in values)
+    return next((count for count in counts if count is not None), None)
+
+
+def _count(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        return None
+    whole = int(value) if value < 2**63 else -1
+    return whole if whole == value else None
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

@@ -1,0 +1,7 @@
+"""Tools: Python functions and foreign schemas that a model may call, what they know while they run, and one call."""
+
+from riverrun.tools.call import model_output, run_call
+from riverrun.tools.context import ToolContext
+from riverrun.tools.tool import Tool, client_tool, find_tool, tool
+
+__all__ = ["Tool", "ToolContext", "client_tool", "find_tool", "model_output", "run_call", "tool"]

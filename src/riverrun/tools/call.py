@@ -1,0 +1,207 @@
+"""One call of a tool: from the model's tool-call to its one outcome, and to what the model is told of it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from msgspec import UNSET, to_builtins
+
+from riverrun.chunks import (
+    ToolCallPayload,
+    ToolErrorChunk,
+    ToolErrorPayload,
+    ToolOutput,
+    ToolResultChunk,
+    ToolResultPayload,
+)
+from riverrun.chunks.codec import json_value
+from riverrun.errors import ToolArgumentsError, ToolError, ToolNotFoundError
+from riverrun.schema import Mismatch
+from riverrun.tools.context import ToolContext
+from riverrun.tools.function import Function
+from riverrun.tools.tool import Execute, Tool
+from riverrun.tools.validation import check_json, failure, is_failure, snapshot, validated
+
+
+async def run_call(
+    tool: Tool | None,
+    call: ToolCallPayload,
+    ctx: ToolContext[Any],
+    *,
+    available: list[str],
+    args_text: str = "",
+) -> ToolResultChunk | ToolErrorChunk | None:
+    """Run one call to its end. None: a client tool, whose result comes from elsewhere.
+
+    `tool` is None when the model was not offered one of this name, but only the `available` ones. `args_text` is what
+    the model wrote, for the error when `call.args` is None. Whatever goes wrong in the tool is a tool-error, and
+    arguments or results that do not fit are a tool-result that says so. Raises CancelledError when cancelled, and
+    ToolError when the tool's `to_model_output` fails, which is the program's fault and not the model's.
+    """
+    try:
+        if tool is None:
+            raise ToolNotFoundError(call.tool_name, available)
+        if call.args is None:
+            raise ToolArgumentsError(call.tool_name, args_text)
+        if tool.execute is None:
+            return None
+        result = await _result(tool, tool.execute, call, ctx)
+    except Exception as error:
+        return _error_chunk(call, error, ctx)
+    finally:
+        ctx.end()
+    return _result_chunk(tool, call, result, ctx)
+
+
+async def _result(tool: Tool, execute: Execute, call: ToolCallPayload, ctx: ToolContext[Any]) -> object:
+    name = call.tool_name
+    try:
+        arguments = validated(tool.arguments, to_builtins(call.args))  # a copy: the tool may change it
+    except Mismatch as mismatch:
+        return failure("input", name, mismatch, call.args)
+    result = await _executed(name, execute, arguments, ctx)
+    try:
+        result = snapshot(result, what=f'The result of tool "{name}"')
+    except TypeError as error:
+        raise ToolError(str(error)) from error
+    if tool.results is not None:
+        value = json_value(result)
+        try:
+            tool.results.validate(value)
+        except Mismatch as mismatch:
+            return failure("output", name, mismatch, value)
+    return result
+
+
+async def _executed(name: str, execute: Execute, arguments: object, ctx: ToolContext[Any]) -> object:
+    """Call, in a thread when the function is a plain one, and await what comes."""
+    try:
+        result = (
+            execute(arguments, ctx)
+            if _is_coroutine_function(execute)
+            else await asyncio.to_thread(_called, execute, arguments, ctx)
+        )
+        return await result if inspect.isawaitable(result) else result
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise ToolError(f'Tool "{name}" waited for something that was cancelled') from error
+
+
+def _is_coroutine_function(execute: Execute) -> bool:
+    if isinstance(execute, Function):
+        return execute.is_coroutine_function
+    return inspect.iscoroutinefunction(execute) or inspect.iscoroutinefunction(type(execute).__call__)
+
+
+def _called(execute: Execute, arguments: object, ctx: ToolContext[Any]) -> object:
+    try:
+        return execute(arguments, ctx)
+    except StopIteration as error:  # a future cannot hold it: who awaits the thread would wait for ever
+        raise RuntimeError("the tool raised StopIteration") from error
+
+
+# -- the outcome as a chunk
+
+
+def _result_chunk(tool: Tool, call: ToolCallPayload, result: object, ctx: ToolContext[Any]) -> ToolResultChunk:
+    metadata = call.provider_metadata
+    if tool.to_model_output is not None and not is_failure(result):
+        told = _own_output(tool, tool.to_model_output, result)
+        metadata = _with_model_output(metadata or {}, told)
+    payload = ToolResultPayload(
+        tool_call_id=call.tool_call_id,
+        tool_name=call.tool_name,
+        result=result,
+        args=call.args,
+        provider_metadata=metadata,
+    )
+    return ToolResultChunk(payload, run_id=ctx.run_id, from_="AGENT")
+
+
+def _error_chunk(call: ToolCallPayload, error: Exception, ctx: ToolContext[Any]) -> ToolErrorChunk:
+    payload = ToolErrorPayload(
+        tool_call_id=call.tool_call_id,
+        tool_name=call.tool_name,
+        error=_writable(error),
+        args=call.args,
+        provider_metadata=call.provider_metadata,
+    )
+    return ToolErrorChunk(payload, run_id=ctx.run_id, from_="AGENT")
+
+
+def _writable(error: Exception) -> Exception:
+    """The error, or one that stands for it when its text or its details cannot be written."""
+    try:
+        check_json(error, what="The error")
+    except TypeError:
+        substitute = ToolError(_text(error))
+        substitute.__cause__ = error
+        return substitute
+    return error
+
+
+# -- what the model is told
+
+
+def model_output(tool: Tool | None, chunk: ToolResultChunk | ToolErrorChunk) -> ToolOutput:
+    """What the model is told of a call: what the tool's `to_model_output` makes of the result, or else a text as text,
+    any other result as JSON, an error as its message. Raises ToolError when `to_model_output` fails.
+    """
+    if isinstance(chunk, ToolErrorChunk):
+        return ToolOutput("error-text", _text(chunk.payload.error))
+    result = None if chunk.payload.result is UNSET else chunk.payload.result
+    recorded = _recorded(chunk.payload)
+    if recorded is not None:
+        return recorded
+    if tool is not None and tool.to_model_output is not None and not is_failure(result):
+        return _own_output(tool, tool.to_model_output, result)
+    return ToolOutput("text", result) if isinstance(result, str) else ToolOutput("json", json_value(result))
+
+
+_FORMS = ("text", "json", "content")
+
+
+def _own_output(tool: Tool, to_model_output: Callable[[Any], object], result: object) -> ToolOutput:
+    try:
+        told = to_model_output(result)
+        if isinstance(told, str):
+            return ToolOutput("text", told)
+        is_form = isinstance(told, ToolOutput) or isinstance(cast("Any", told), Mapping)
+        form = cast("dict[str, Any]", json_value(told)) if is_form else {}
+        if form.get("type") in _FORMS and "value" in form:
+            return ToolOutput(form["type"], form["value"])
+        raise TypeError(f"it must give a text or {{type: text | json | content, value}}, not {told!r:.200}")
+    except Exception as error:
+        raise ToolError(f'to_model_output of tool "{tool.name}" failed: {_text(error)}') from error
+
+
+def _with_model_output(metadata: Mapping[str, Any], told: ToolOutput) -> dict[str, Any]:
+    """The call's metadata, and the output where readers of the format look for it."""
+    own: Mapping[str, Any] = metadata.get("mastra") or {}
+    return {**metadata, "mastra": {**own, "modelOutput": {"type": told.type, "value": told.value}}}
+
+
+def _recorded(payload: ToolResultPayload) -> ToolOutput | None:
+    own: Mapping[str, Any] = (payload.provider_metadata or {}).get("mastra") or {}
+    told: Mapping[str, Any] | None = own.get("modelOutput")
+    return None if told is None else ToolOutput(told["type"], told["value"])
+
+
+def _text(error: object) -> str:
+    """What an error says to the model. An exception without words goes by its name, a group by what is in it."""
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(map(_text, cast("BaseExceptionGroup[BaseException]", error).exceptions))
+    if isinstance(error, Mapping):
+        members = cast("Mapping[str, object]", error)
+        return str(members.get("message") or members.get("name") or "Error")
+    try:
+        said = str(error)
+    except Exception:
+        said = ""
+    name = type(error).__name__
+    return f"{name}: {said}" if isinstance(error, KeyError) else said or name

@@ -1,0 +1,114 @@
+"""What a running tool knows of its call, and its way to write into the run's stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic
+
+from msgspec import UNSET
+
+from riverrun.chunks import ChunkType, DataChunk, Message, ToolOutputChunk, ToolOutputPayload
+from riverrun.tools.validation import snapshot
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Deps_co = TypeVar("Deps_co", covariant=True, default=object)
+else:
+    from typing import TypeVar
+
+    Deps_co = TypeVar("Deps_co", covariant=True)
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ToolContext(Generic[Deps_co]):
+    """One call, seen from inside the tool. A parameter with this annotation gets it: `ctx: ToolContext[Deps]`.
+
+    `messages` is the conversation that led to the call; `deps` is what the caller of the run passed for its tools.
+    The loop makes one for each call: `emit_chunk` puts a chunk into the run's stream, `room` waits until the stream
+    takes more, `cancelled_event` is set when the run is cancelled.
+    """
+
+    run_id: str
+    agent_id: str
+    tool_call_id: str
+    tool_name: str
+    deps: Deps_co
+    messages: Sequence[Message] = field(repr=False)
+    emit_chunk: Callable[[ChunkType], None] = field(repr=False)
+    cancelled_event: asyncio.Event = field(repr=False)
+    room: Callable[[], Awaitable[None]] | None = field(default=None, repr=False)
+    _loop: asyncio.AbstractEventLoop | None = field(default_factory=_running_loop, init=False, repr=False)
+    _ended: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
+
+    async def write(self, value: object) -> None:
+        """Stream a chunk or any value as `tool-output`; waits while the stream is full.
+
+        Raises TypeError for a value without a JSON form, RuntimeError when the call has ended.
+        """
+        await self._deliver(self._output(value))
+
+    async def emit(self, name: str, data: object = UNSET, *, id: str | None = None, transient: bool = False) -> None:
+        """Stream a chunk of the program's own: `emit("progress", …)` gives `data-progress`.
+
+        A name that begins with `data-` is taken as it is. A transient chunk is streamed and never stored. Raises as
+        `write` does.
+        """
+        await self._deliver(self._data(name, data, id, transient))
+
+    def write_sync(self, value: object) -> None:
+        """`write` for tools that are plain functions: these run in a thread, which waits while the stream is full."""
+        self._deliver_sync(self._output(value))
+
+    def emit_sync(self, name: str, data: object = UNSET, *, id: str | None = None, transient: bool = False) -> None:
+        """`emit` for tools that are plain functions."""
+        self._deliver_sync(self._data(name, data, id, transient))
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run is cancelled. Tools that are plain functions look at it, since a thread cannot be stopped."""
+        return self.cancelled_event.is_set()
+
+    async def wait_cancelled(self) -> None:
+        """Wait until the run is cancelled."""
+        await self.cancelled_event.wait()
+
+    def end(self) -> None:
+        """The call is over: from now on writing raises."""
+        self._ended.set()
+
+    def _output(self, value: object) -> ToolOutputChunk:
+        output = snapshot(value, what=f'What tool "{self.tool_name}" wrote')
+        payload = ToolOutputPayload(output=output, tool_call_id=self.tool_call_id, tool_name=self.tool_name)
+        return ToolOutputChunk(payload, run_id=self.run_id, from_="USER")
+
+    def _data(self, name: str, data: object, id: str | None, transient: bool) -> DataChunk:
+        if data is not UNSET:
+            data = snapshot(data, what=f'The data that tool "{self.tool_name}" emitted')
+        kind = name if name.startswith("data-") else f"data-{name}"
+        return DataChunk(type=kind, data=data, id=id, transient=transient or None, run_id=self.run_id)
+
+    async def _deliver(self, chunk: ChunkType) -> None:
+        if self.room is not None and not self._ended.is_set():
+            await self.room()
+        self._put(chunk)
+
+    def _deliver_sync(self, chunk: ChunkType) -> None:
+        if self._loop is None or self._loop is _running_loop():
+            self._put(chunk)
+        else:
+            asyncio.run_coroutine_threadsafe(self._deliver(chunk), self._loop).result()
+
+    def _put(self, chunk: ChunkType) -> None:
+        if self._ended.is_set():
+            raise RuntimeError(f'the call of tool "{self.tool_name}" has ended: it can write no more')
+        self.emit_chunk(chunk)
