@@ -156,6 +156,8 @@ def _message(error: jsonschema_rs.ValidationError) -> str:
         return f"must be {_json(known['expected_value'])}"
     if kind == "additionalProperties":
         return f"must not have additional properties: {', '.join(known['unexpected'])}"
+    if kind == "falseSchema":
+        return "is not allowed"
     if kind in ("anyOf", "oneOf") and "context" in known:
         branches = [_fault(branch[0]) for branch in known["context"] if branch]
         here = len(error.instance_path)

@@ -7,6 +7,7 @@ for `room` and so never runs far ahead of its readers; a log that is awaited or 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -53,44 +54,48 @@ class Log(Generic[T]):
     def __init__(self, *, look_ahead: int | None = LOOK_AHEAD) -> None:
         self.items: list[T] = []
         self.closed = False
-        self.look_ahead = look_ahead
-        self._read = 0
-        self._waiting: list[asyncio.Future[None]] = []
+        self.read = 0
+        """How far the reader has come that is furthest on."""
+        self.resume_at = sys.maxsize
+        """Where a reader has to come to for the producer to go on."""
         self._gate: asyncio.Future[None] | None = None
+        self._look_ahead = look_ahead
+        self._waiting: list[asyncio.Future[None]] = []
 
-    def write(self, item: T) -> None:
-        """Append an item and wake whoever waits for it."""
-        self.items.append(item)
+    def write(self, item: T) -> bool:
+        """Append an item and wake whoever waits for it. True: the producer is to wait for `room` before it goes on."""
+        items = self.items
+        items.append(item)
         if self._waiting:
             self._wake()
+        return self._look_ahead is not None and len(items) - self.read >= self._look_ahead
 
     def close(self) -> None:
         """Say that nothing more will come."""
         self.closed = True
         self._wake()
 
-    @property
-    def full(self) -> bool:
-        """Whether the producer is as far ahead as it may be."""
-        return self.look_ahead is not None and len(self.items) - self._read >= self.look_ahead
-
     async def room(self) -> None:
-        """Wait until a reader has come near enough."""
-        while self.full:
-            self._gate = asyncio.get_running_loop().create_future()
-            try:
-                await self._gate
-            finally:
-                self._gate = None
+        """Wait until a reader has come near: half way, so that the two do not take turns item by item."""
+        if self._look_ahead is None:
+            return
+        self._gate = asyncio.get_running_loop().create_future()
+        self.resume_at = len(self.items) - self._look_ahead // 2
+        try:
+            await self._gate
+        finally:
+            self._gate = None
+            self.resume_at = sys.maxsize
 
     def unbind(self) -> None:
         """Let the producer run on without waiting for readers."""
-        self.look_ahead = None
-        self._open_gate()
+        self._look_ahead = None
+        self.resume()
 
-    def reader(self, start: int = 0) -> Reader[T]:
-        """A new reader at the item number `start`."""
-        return Reader(self, start)
+    def resume(self) -> None:
+        """Let a producer that waits for room go on."""
+        if self._gate is not None and not self._gate.done():
+            self._gate.set_result(None)
 
     async def change(self) -> None:
         """Wait for the next item or the end."""
@@ -98,28 +103,17 @@ class Log(Generic[T]):
         self._waiting.append(future)
         await future
 
-    def reached(self, position: int) -> None:
-        """A reader has come to `position`."""
-        if position > self._read:
-            self._read = position
-            if self._gate is not None and not self.full:
-                self._open_gate()
-
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():
                 future.set_result(None)
 
-    def _open_gate(self) -> None:
-        if self._gate is not None and not self._gate.done():
-            self._gate.set_result(None)
-
 
 class Reader(AsyncIterator[T]):
     """Reads a log from its place on. Leaving it never stops the producer."""
 
-    def __init__(self, log: Log[T], position: int) -> None:
+    def __init__(self, log: Log[T], position: int = 0) -> None:
         self._log = log
         self.position = position
 
@@ -130,6 +124,9 @@ class Reader(AsyncIterator[T]):
             if log.closed:
                 raise StopAsyncIteration
             await log.change()
-        self.position = position + 1
-        log.reached(position + 1)
+        self.position = after = position + 1
+        if after > log.read:
+            log.read = after
+            if after >= log.resume_at:
+                log.resume()
         return log.items[position]

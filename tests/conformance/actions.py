@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from riverrun.agent import Run
+from riverrun import Result, Run
 from tests.conformance.options import call_options
-from tests.conformance.results import cause, final, full_output, promise, rejected, settled
+from tests.conformance.results import cause, final, full_output, promise, rejected
 from tests.conformance.scenario import World
 from tests.conformance.values import dump, load
 
@@ -17,13 +18,20 @@ Action = Mapping[str, Any]
 Record = dict[str, Any]
 
 LIMIT_SECONDS = 30.0
+AFTER_SECONDS = 6.0
+"""What there is at least for what follows the reading: a cancelled run gives its tools 5 s."""
 STREAMS = {"textStream": "text_stream", "fullStream": "full_stream"}
 """The recordings' name of a stream that may be read besides → riverrun's name of it."""
 
 
 def limit(action: Action) -> float:
-    """How long an action may take, in seconds."""
-    return action.get("timeout_ms", LIMIT_SECONDS * 1000) / 1000
+    """How long a run may be read, in seconds."""
+    return float(action.get("timeout_ms", LIMIT_SECONDS * 1000) / 1000)
+
+
+def longest(action: Action) -> float:
+    """How long an action can take when nothing goes wrong in the runner, in seconds."""
+    return limit(action) + 5 * AFTER_SECONDS + (action.get("ms", 0) + action.get("wait_after_ms", 0)) / 1000
 
 
 async def perform(world: World, action: Action) -> Record:
@@ -35,40 +43,52 @@ async def perform(world: World, action: Action) -> Record:
 
 
 async def _stream(world: World, action: Action) -> Record:
+    start = _starter(world, action)
     try:
-        run = _start(world, action)
+        run = start()
     except Exception as error:
         return {"threw": dump(cause(error))}
     async with _ended(run), _abort_timer(run, action):
         return {"runId": run.run_id, **await _read_run(run, action)}
 
 
-def _start(world: World, action: Action) -> Run:
-    options = action.get("options", {})
-    run = world.agent(action.get("agent")).stream(load(action["input"]), **call_options(options))
-    if options.get("abort", {}).get("before"):
-        run.cancel()
-    return run
+def _starter(world: World, action: Action) -> Callable[[], Run]:
+    """What starts the action's run. It is put together first: what fails then is not riverrun's fault."""
+    agent = world.agent(action.get("agent"))
+    message, options = load(action["input"]), call_options(action.get("options", {}))
+
+    def start() -> Run:
+        run = agent.stream(message, **options)
+        if _abort(action).get("before"):
+            run.cancel()
+        return run
+
+    return start
+
+
+def _abort(action: Action) -> Mapping[str, Any]:
+    abort: Mapping[str, Any] = action.get("options", {}).get("abort", {})
+    return abort
 
 
 async def _read_run(run: Run, action: Action) -> Record:
     """Read the run as the action says, then what it came to."""
-    seconds = limit(action)
+    clock = _Clock(limit(action))
     beside = _Beside()
     for name in action.get("early", []):
         beside.start(name, promise(run, name))
     for name in action.get("also_read", []):
         beside.start(name, _items(getattr(run, STREAMS[name])))
-    record: Record = await _Reader(run, action).read(seconds)
+    record = await _Reader(run, action).read(limit(action))
     await asyncio.sleep(action.get("wait_after_ms", 0) / 1000)
     if record["endedBy"] == "timeout":
         run.cancel()
     if action.get("second_reader"):
-        second = await _Reader(run, {}).read(seconds)
+        second = await _Reader(run, {}).read(clock.left())
         record["secondReader"] = {"endedBy": second["endedBy"], "types": [c["type"] for c in second["chunks"]]}
-    whole = await _whole(run, seconds)
-    known = await beside.finish(seconds)
-    record["final"] = {**await final(run), **{name: known[name] for name in action.get("also_read", [])}}
+    whole = await _whole(run, clock.left())
+    known = await beside.finish(clock.left())
+    record["final"] = await final(run) | {name: known[name] for name in action.get("also_read", [])}
     if action.get("early"):
         record["final"]["early"] = {name: known[name] for name in action["early"]}
     if action.get("full_output"):
@@ -83,6 +103,17 @@ async def _whole(run: Run, seconds: float) -> Record:
             return {"value": full_output(await run.result())}
     except Exception as error:
         return rejected(error)
+
+
+class _Clock:
+    """The time that an action has."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Seconds until its end, and never nothing."""
+        return max(AFTER_SECONDS, self._end - time.monotonic())
 
 
 async def _items(stream: AsyncIterable[Any]) -> Record:
@@ -141,7 +172,7 @@ class _Reader:
         stop = action.get("stop_after")
         if stop is not None:
             self._stop = _Countdown(stop["type"], stop.get("count", 1))
-        abort = action.get("options", {}).get("abort", {})
+        abort = _abort(action)
         hooks = [{**abort, "do": "abort"}] if "on_type" in abort else []
         for hook in [*hooks, *action.get("hooks", [])]:
             self._deeds.append((_Countdown(hook["on_type"], hook.get("count", 1)), self._run.cancel))
@@ -179,13 +210,15 @@ async def _ended(run: Run) -> AsyncIterator[None]:
         yield
     finally:
         run.cancel()  # does nothing to a run that is over
-        await asyncio.wait([asyncio.ensure_future(settled(run.result()))], timeout=LIMIT_SECONDS)
+        with suppress(Exception):
+            async with asyncio.timeout(AFTER_SECONDS):
+                await run.result()
 
 
 @asynccontextmanager
 async def _abort_timer(run: Run, action: Action) -> AsyncIterator[None]:
     """Cancel the run after the time that the action names."""
-    after = action.get("options", {}).get("abort", {}).get("after_ms")
+    after = _abort(action).get("after_ms")
     timer = None if after is None else asyncio.get_running_loop().call_later(after / 1000, run.cancel)
     try:
         yield
@@ -198,21 +231,23 @@ async def _abort_timer(run: Run, action: Action) -> AsyncIterator[None]:
 
 
 async def _generate(world: World, action: Action) -> Record:
+    start = _starter(world, action)
+    agent = world.agent(action.get("agent"))
+    message, options = load(action["input"]), call_options(action.get("options", {}))
+
+    async def generated() -> Result:
+        if not _abort(action):
+            return await agent.generate(message, **options)
+        run = start()  # `generate` gives no handle to cancel; it is `stream` and the run's result
+        async with _ended(run), _abort_timer(run, action):
+            return await run.result()
+
     try:
         async with asyncio.timeout(limit(action)) as timer:
-            result = await _generated(world, action)
+            result = await generated()
     except Exception as error:
         return {"endedBy": "timeout"} if timer.expired() else {"threw": dump(cause(error))}
     return {"runId": result.run_id, "final": {"fullOutput": {"value": full_output(result)}}}
-
-
-async def _generated(world: World, action: Action) -> Any:
-    options = action.get("options", {})
-    if "abort" in options:  # `generate` gives no handle to cancel; it is `stream` and the run's result
-        run = _start(world, action)
-        async with _ended(run), _abort_timer(run, action):
-            return await run.result()
-    return await world.agent(action.get("agent")).generate(load(action["input"]), **call_options(options))
 
 
 async def _sleep(_: World, action: Action) -> Record:

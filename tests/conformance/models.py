@@ -7,9 +7,11 @@ from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, TypeVar
 
+from riverrun import ModelRequest, NamedTool
 from riverrun.chunks import ChunkType, DataChunk
 from riverrun.models import Call, ScriptedModel
-from riverrun.types import ModelRequest, NamedTool, ToolChoice, ToolSpec
+from riverrun.types import ToolChoice, ToolSpec
+from tests.conformance.options import SETTINGS
 from tests.conformance.values import dump, load, model_error
 
 PROVIDER = "mock-provider"
@@ -105,6 +107,9 @@ def described(request: ModelRequest) -> dict[str, Any]:
         "prompt": [dump(message) for message in request.messages],
         "includeRawChunks": request.include_raw,
     }
+    for name, ours in SETTINGS.items():
+        if getattr(request.settings, ours) is not None:
+            out[name] = dump(getattr(request.settings, ours))
     if request.tools:
         out["tools"] = [_tool(spec) for spec in request.tools]
     if request.tools or request.tool_choice != "auto":

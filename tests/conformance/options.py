@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from riverrun.agent import Iteration, RunOptions, StepChanges, StepInfo, Verdict, has_tool_call, step_count_is
-from riverrun.tools import Tool, client_tool
-from riverrun.types import NamedTool, Settings, Timeout, ToolChoice
+from riverrun import (
+    Iteration,
+    NamedTool,
+    Settings,
+    StepChanges,
+    StepInfo,
+    Timeout,
+    Tool,
+    Verdict,
+    client_tool,
+    has_tool_call,
+    step_count_is,
+)
+from riverrun.agent import RunOptions
+from riverrun.types import ToolChoice
 from tests.conformance.values import load
 
 SETTINGS = {

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any
 
-from riverrun.agent import Run
-from riverrun.chunks import Result
-from riverrun.errors import RunError
+from riverrun import Result, Run, RunError
 from tests.conformance.values import dump
 
 PROMISES = {
@@ -72,7 +70,9 @@ async def final(run: Run) -> dict[str, Any]:
     Only `object` is awaited: it is the one promise that the recorded system breaks when a run fails.
     """
     partial = run.partial
-    out: dict[str, Any] = {name: fulfilled(getattr(partial, ours)) for name, ours in PROMISES.items() if name != "steps"}
+    out: dict[str, Any] = {
+        name: fulfilled(getattr(partial, ours)) for name, ours in PROMISES.items() if name != "steps"
+    }
     out["object"] = await settled(run.object)
     out["resumeSchema"] = {}
     out["stepsCount"] = len(partial.steps)

@@ -14,6 +14,8 @@ import fnmatch
 import json
 import signal
 import sys
+import threading
+import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,12 +23,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.actions import limit, perform
+from tests.conformance.actions import longest, perform
 from tests.conformance.scenario import build_world
 from tests.conformance.values import dump
 from tests.conformance.vocabulary import unsupported
-
-SPARE_SECONDS = 10
 
 
 class Hung(BaseException):
@@ -69,7 +69,7 @@ def run_file(path: Path) -> dict[str, Any]:
     result: dict[str, Any] = {"name": path.stem, "actions": [], "modelCalls": [], "toolExecutions": []}
     try:
         scenario = json.loads(path.read_text())
-        with _watchdog(sum(limit(action) + SPARE_SECONDS for action in scenario.get("actions", []))):
+        with watchdog(sum(longest(action) for action in scenario.get("actions", [])) + 1):
             result.update(asyncio.run(run_scenario(scenario)))
     except (Exception, Hung) as error:
         traceback.print_exc()
@@ -110,22 +110,27 @@ async def _tasks_left() -> list[str]:
 
 
 @contextmanager
-def _watchdog(seconds: float) -> Iterator[None]:
-    """Raise Hung when the block takes longer, even in a loop that never awaits. Does nothing where there is no SIGALRM."""
+def watchdog(seconds: float) -> Iterator[None]:
+    """Raise Hung when the block takes longer, even in a loop that never awaits. Works in the main thread, where there
+    are signals; elsewhere it does nothing. A timer that was set before goes on afterwards.
+    """
 
     def bark(*_: object) -> None:
         raise Hung(f"still busy after {seconds:g} s")
 
-    if not hasattr(signal, "SIGALRM"):
+    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
         yield
         return
+    started = time.monotonic()
     before = signal.signal(signal.SIGALRM, bark)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, max(0.001, left - (time.monotonic() - started)), interval)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from riverrun.agent import Agent
+from riverrun import Agent
 from tests.conformance.models import build_models
 from tests.conformance.options import texts
 from tests.conformance.tool_ops import build_tool
 
 DEFAULT_AGENT = "main"
+DEFAULT_RETRIES = 2
+"""The recorded system's default for one model; it tries each of several models (`models`) once."""
 
 
 @dataclass(kw_only=True)
@@ -38,11 +40,10 @@ def build_world(scenario: Mapping[str, Any]) -> World:
 
 
 def _build_agent(key: str, spec: Mapping[str, Any], world: World) -> Agent:
-    retries = {"max_retries": spec["maxRetries"]} if "maxRetries" in spec else {}
     return Agent(
         spec.get("id", key),
         model=build_models(key, spec, world.model_calls),
         instructions=texts(spec.get("instructions", [])),
         tools=[build_tool(name, tool, world.tool_executions) for name, tool in spec.get("tools", {}).items()],
-        **retries,
+        max_retries=spec.get("maxRetries", 0 if "models" in spec else DEFAULT_RETRIES),
     )

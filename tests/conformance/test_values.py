@@ -36,7 +36,9 @@ def test_an_error_is_dumped_with_its_cause() -> None:
 
 
 def test_a_model_error_carries_what_riverrun_decides_by() -> None:
-    error = model_error({"message": "slow down", "name": "ApiError", "statusCode": 429, "isRetryable": False}, retryable=True)
+    error = model_error(
+        {"message": "slow down", "name": "ApiError", "statusCode": 429, "isRetryable": False}, retryable=True
+    )
     assert isinstance(error, ModelError)
     assert (error.status, error.retryable, type(error).__name__) == (429, False, "ApiError")
     assert model_error("plain", retryable=True).retryable

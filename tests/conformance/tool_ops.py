@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from riverrun import Tool, ToolContext
 from riverrun.chunks import from_value
-from riverrun.tools import Tool, ToolContext
 from tests.conformance.values import UNDEFINED, dump, load, tool_error
 
 

@@ -14,7 +14,9 @@ from tests.conformance.tool_ops import OPS, op_name
 PERFORMED: dict[str, frozenset[str]] = {
     "scenario": frozenset({"name", "description", "mastra", "agents", "actions"}),
     "mastra": frozenset({"storage"}),
-    "agent": frozenset({"id", "name", "description", "instructions", "model", "models", "modelSpec", "tools", "maxRetries"}),
+    "agent": frozenset(
+        {"id", "name", "description", "instructions", "model", "models", "modelSpec", "tools", "maxRetries"}
+    ),
     "models entry": frozenset({"calls"}),
     "call": frozenset({"parts", "throws", "request", "response", "pace_ms", "ignoreAbort"}),
     "pseudo part": frozenset({"$sleep", "$await_abort", "$stream_error"}),
@@ -23,9 +25,8 @@ PERFORMED: dict[str, frozenset[str]] = {
     ),
     "tool operation": frozenset(OPS),
     "action": frozenset({"stream", "generate", "sleep"}),
-    "member of an action": frozenset(
-        "op agent input options hooks stop_after early also_read second_reader full_output wait_after_ms timeout_ms ms".split()
-    ),
+    "member of an action": frozenset({"op", "agent", "input", "options", "ms", "timeout_ms", "wait_after_ms"})
+    | {"hooks", "stop_after", "early", "also_read", "second_reader", "full_output"},
     "option": frozenset({*TRANSLATED, "abort"}),
     "abort": frozenset({"before", "on_type", "count", "after_ms"}),
     "model setting": frozenset({*SETTINGS, "timeout", "maxRetries"}),

@@ -11,7 +11,7 @@ from riverrun.agent.hooks import OnIteration, PrepareStep, StopWhen, step_count_
 from riverrun.agent.inputs import to_messages
 from riverrun.agent.loop import AgentLoop, Plan
 from riverrun.agent.run import Cancellation, Run
-from riverrun.chunks import ChunkType, Result, SystemMessage
+from riverrun.chunks import ChunkType, Message, Result, SystemMessage
 from riverrun.errors import ConfigError
 from riverrun.models import resolve_model
 from riverrun.streams import Log
@@ -131,14 +131,15 @@ class Agent:
         if concurrency < 1:
             raise ConfigError(f"tool_concurrency is at least 1, not {concurrency}")
         tools = {**self.tools, **_by_name(options.get("tools", ()))}
+        given = to_messages(input)
         return Plan(
             run_id=options.get("run_id") or str(uuid.uuid4()),
             message_id=str(uuid.uuid4()),
             agent_id=self.name,
             models=self.models,
-            instructions=self._system_messages(options),
+            instructions=self._system_messages(options, given),
             context=to_messages(context) if context is not None else [],
-            messages=to_messages(input),
+            messages=[message for message in given if not isinstance(message, SystemMessage)],
             tools=tools,
             tool_choice=options.get("tool_choice", "auto"),
             active_tools=self._active(options.get("active_tools"), tools),
@@ -154,9 +155,10 @@ class Agent:
             deps=options.get("deps"),
         )
 
-    def _system_messages(self, options: RunOptions) -> list[SystemMessage]:
+    def _system_messages(self, options: RunOptions, given: Sequence[Message]) -> list[SystemMessage]:
         own = _texts(options["instructions"]) if "instructions" in options else self.instructions
-        return [SystemMessage(text) for text in [*own, *_texts(options.get("system", ()))]]
+        texts = [*own, *_texts(options.get("system", ()))]
+        return [SystemMessage(text) for text in texts] + [item for item in given if isinstance(item, SystemMessage)]
 
     def _active(self, active: Sequence[str] | None, tools: Mapping[str, Tool]) -> Sequence[str] | None:
         unknown = [name for name in active or () if name not in tools]

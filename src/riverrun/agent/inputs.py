@@ -33,7 +33,7 @@ Json = Mapping[str, Any]
 def to_messages(input: Input) -> list[Message]:
     """The messages of an input. Raises ConfigError for something that is no message."""
     if isinstance(input, str):
-        return [_user_text(input)]
+        return _user_text(input)
     if isinstance(input, Record | Mapping):
         return _to_messages(input)
     if not isinstance(input, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -86,8 +86,8 @@ def sealed(messages: Sequence[Message]) -> list[Message]:
     return kept
 
 
-def _user_text(text: str) -> UserMessage:
-    return UserMessage([TextPart(text)])
+def _user_text(text: str) -> list[Message]:
+    return [UserMessage([TextPart(text)])] if text else []
 
 
 def _to_messages(item: Message | Json) -> list[Message]:

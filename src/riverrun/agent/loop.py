@@ -103,6 +103,7 @@ class AgentLoop:
     usages: list[Usage] = field(default_factory=list[Usage])
     model_index: int = 0
     answer: Answer | None = None
+    """The answer under way."""
     last_step: bool = False
 
     async def run(self) -> None:
@@ -143,7 +144,6 @@ class AgentLoop:
             self._complain_of_nothing(answer)
             calls = await self._run_tools(answer, step)
             payload = await self._finish_step(answer, calls)
-            self.answer = None
             if not (payload.step_result and payload.step_result.is_continued):
                 self._finish(payload)
                 return
@@ -211,11 +211,13 @@ class AgentLoop:
             cancelled=self.cancellation.event,
         )
         if own:
-            await calls.run(limit=self.plan.tool_concurrency)
+            try:
+                await calls.run(limit=self.plan.tool_concurrency)
+            finally:
+                for part in calls.parts():
+                    answer.fold.add_part(part)
             if self.cancellation.mode == "now":
                 raise RunCancelled
-            for part in calls.parts():
-                answer.fold.add_part(part)
         return calls
 
     async def _finish_step(self, answer: Answer, calls: ToolCalls) -> StepFinishPayload:
@@ -235,6 +237,7 @@ class AgentLoop:
         self.steps.append(step)
         self.usages.append(answer.usage)
         self.answers += answer_messages(content)
+        self.answer = None
         goes_on = await self._goes_on(answer, calls)
         given = answer.finish.step_result if answer.finish and answer.error is None else None
         payload = StepFinishPayload(
@@ -324,6 +327,8 @@ class AgentLoop:
     def _end(self, reason: str) -> None:
         """The finish of a run whose last step was cut off."""
         answer = self.answer
+        if answer is not None and answer.finish is not None:  # the model had its say, and some tools may have ended
+            self.answers += sealed(answer_messages(answer.fold.content()))
         usages = [*self.usages, answer.usage] if answer else self.usages
         self._write(
             FinishChunk(

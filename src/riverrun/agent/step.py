@@ -98,18 +98,19 @@ async def ask(
 ) -> None:
     """Fill `answer`: ask the models from its own on until one answers.
 
-    The chunks go to the log, and when all models failed one error chunk. A failed call is tried again `max_retries`
-    times on the same model when it may succeed (not after a time limit). Never raises but CancelledError.
+    The chunks go to the log, and when all models failed one error chunk. The last model is tried again `max_retries`
+    times when that may succeed (not after a time limit). Never raises but for a cancellation.
     """
     call = _Call(request, log, answer, limits, cancelled)
     failure: _Failure | None = None
     for index in range(answer.model_index, len(models)):
         answer.model, answer.model_index = models[index], index
-        for attempt in range(max_retries + 1):
+        retries = max_retries if index == len(models) - 1 else 0
+        for attempt in range(retries + 1):
             failure = await call.attempt()
             if failure is None:
                 return
-            if call.given or not failure.retryable or attempt == max_retries:
+            if call.given or not failure.retryable or attempt == retries:
                 break
             await asyncio.sleep(wait_before(attempt, failure.error))
         if call.given:
@@ -203,8 +204,7 @@ class _Call:
                     waiting = False
                     first.reschedule(None)
                 fold.add(chunk)
-                log.write(chunk)
-                if log.full:
+                if log.write(chunk):
                     await log.room()
 
     def _aside(self, chunk: ChunkType) -> bool:

@@ -56,13 +56,17 @@ Status: TypeAlias = Literal["running", "success", "failed", "canceled", "suspend
 """How a run stands."""
 
 
+BlockKind: TypeAlias = Literal["text", "reasoning"]
+Metadata: TypeAlias = "dict[str, Any] | None"
+
+
 @dataclass(slots=True)
 class _Block:
     """A text or reasoning block while it grows. The last provider metadata given is the block's."""
 
-    kind: Literal["text", "reasoning"]
+    kind: BlockKind
     pieces: list[str] = field(default_factory=list[str])
-    metadata: dict[str, Any] | None = None
+    metadata: Metadata = None
 
     def part(self) -> MessagePart | None:
         text = "".join(self.pieces)
@@ -78,19 +82,24 @@ class StepFold:
         self.tool_calls: list[ToolCallChunk] = []
         self.has_content = False
         self._items: list[_Block | MessagePart] = []
-        self._open: dict[tuple[str, str], _Block] = {}
+        self._texts: dict[str, _Block] = {}
+        self._reasoning: dict[str, _Block] = {}
 
     def add(self, chunk: ChunkType) -> None:
         """Take the next chunk; one that says nothing about the content is passed over."""
         match chunk:
             case TextDeltaChunk(p):
-                self._grow("text", p.id, p.text, p.provider_metadata)
+                self.has_content = True
+                block = self._texts.get(p.id) or self._opened(self._texts, p.id, "text")
+                block.pieces.append(p.text)
+                if p.provider_metadata is not None:
+                    block.metadata = p.provider_metadata
             case TextStartChunk(p) | TextEndChunk(p):
-                self._grow("text", p.id, "", p.provider_metadata)
+                self._note(self._texts, p.id, "text", p.provider_metadata)
             case ReasoningDeltaChunk(p):
-                self._grow("reasoning", p.id, p.text, p.provider_metadata)
+                self._note(self._reasoning, p.id, "reasoning", p.provider_metadata).pieces.append(p.text)
             case ReasoningStartChunk(p) | ReasoningEndChunk(p) | ReasoningSignatureChunk(p):
-                self._grow("reasoning", p.id, "", p.provider_metadata)
+                self._note(self._reasoning, p.id, "reasoning", p.provider_metadata)
             case ToolCallChunk():
                 self._add_call(chunk)
             case ToolResultChunk(p) if p.provider_executed:
@@ -129,18 +138,18 @@ class StepFold:
         parts = (item.part() if isinstance(item, _Block) else item for item in self._items)
         return [part for part in parts if part is not None]
 
-    def _grow(
-        self, kind: Literal["text", "reasoning"], block_id: str, text: str, metadata: dict[str, Any] | None
-    ) -> None:
-        block = self._open.get((kind, block_id))
-        if block is None:
-            block = self._open[kind, block_id] = _Block(kind)
-            self._items.append(block)
-        if text:
-            block.pieces.append(text)
-            self.has_content = True
+    def _note(self, blocks: dict[str, _Block], block_id: str, kind: BlockKind, metadata: Metadata) -> _Block:
+        block = blocks.get(block_id) or self._opened(blocks, block_id, kind)
         if metadata is not None:
             block.metadata = metadata
+        return block
+
+    def _opened(self, blocks: dict[str, _Block], block_id: str, kind: BlockKind) -> _Block:
+        block = blocks[block_id] = _Block(kind)
+        self._items.append(block)
+        if kind == "reasoning":
+            self.has_content = True
+        return block
 
     def _add_call(self, chunk: ToolCallChunk) -> None:
         call = chunk.payload

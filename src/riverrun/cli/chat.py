@@ -228,5 +228,4 @@ def _model(options: Options) -> Model:
 
     provider, slash, model_id = name.partition("/")
     own = slash and provider in ("openai", "openai-chat")
-    key = os.environ.get("OPENAI_API_KEY") or "none"  # a server of one's own seldom asks for one
-    return OpenAIChatModel(model_id if own else name, base_url=options.base_url, api_key=key)
+    return OpenAIChatModel(model_id if own else name, base_url=options.base_url)

@@ -37,7 +37,7 @@ _NEVER_RETRYABLE_CODES = {"insufficient_quota"}
 
 
 def failure_in(event: Mapping[str, Any], name: str) -> object | None:
-    """The failure that an event of a stream (its JSON and its SSE name) tells of, in whatever form; None if it is none."""
+    """The failure that an event of a stream tells of, given its JSON and its SSE name; None if it tells of none."""
     error = event.get("error")
     if error:
         return event if error is True else cast("object", error)
@@ -47,19 +47,22 @@ def failure_in(event: Mapping[str, Any], name: str) -> object | None:
     return event if not is_answer and (event.get("detail") or event.get("message")) else None
 
 
-def model_error(failure: object, *, status: int | None = None, retry_after: float | None = None) -> ModelError:
+def model_error(
+    failure: object, *, status: int | None = None, retry_after: float | None = None, secret: str = ""
+) -> ModelError:
     """The exception for what a server said: an object, a text or nothing.
 
     `status` is the HTTP status of the response that carried it (None inside a 200 stream; a code that is an HTTP
-    status counts then).
+    status counts then). `secret`, the API key, is never repeated.
     """
     nested = _mapping(failure).get("error")
     said = nested if isinstance(nested, dict | str) and nested else failure
     members = _mapping(cast("object", said))
     code = _code(members)
     status = status or _status(code) or _status(members.get("status"))
+    message = _message(cast("object", said), status)
     return ModelError(
-        _message(cast("object", said), status),
+        message.replace(secret, "***") if secret else message,
         status=status,
         code=code,
         retryable=is_retryable(status, code),
@@ -95,7 +98,7 @@ def _message(said: object, status: int | None) -> str:
     if text is None and said:
         text = said
     if text is None:
-        return "the provider failed without saying why" if status is None else f"the provider answered with status {status}"
+        return "the provider failed" + ("" if status is None else f" with status {status}") + " and did not say why"
     if not isinstance(text, str):
         text = msgspec.json.encode(text, enc_hook=str).decode()
     upstream = _mapping(members.get("metadata")).get("raw")  # OpenRouter: what the provider behind it said

@@ -219,12 +219,16 @@ class StreamDecoder:
         out.append(self._finish())
         return out
 
-    def abort(self) -> list[ChunkType]:
-        """The connection broke or the caller gives up: close what is open. A finish chunk never comes."""
+    @property
+    def open(self) -> bool:
+        """Whether more may come."""
+        return self.error is None and not self.done
+
+    def fail(self, error: ModelError) -> list[ChunkType]:
+        """The connection broke: close what is open. That is no failure when the answer was complete but for its end."""
         out: list[ChunkType] = []
-        if self.error is None:
-            self._end_open(out)
-            self._over()
+        if self.open and self._raw_reason is None:
+            self._fail(error, out)
         return out
 
     def _short(self, event: _PlainEvent) -> list[ChunkType] | None:

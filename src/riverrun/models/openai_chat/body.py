@@ -1,0 +1,73 @@
+"""The body of a streamed HTTP response: its bytes as they come, and an end that leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+from riverrun.errors import ModelError
+from riverrun.streams import spawn
+
+if TYPE_CHECKING:
+    import httpx2
+
+_CLOSING = 1.0
+"""Seconds that the end of a response may take, at its end or when it is left before."""
+
+
+class Body:
+    """Reads one response. Whoever made it has to close it."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self._response = response
+        self._pieces = response.aiter_bytes()
+        self._ended = False
+
+    async def read(self) -> bytes:
+        """The next bytes; none at the end. Raises ModelError when the connection breaks."""
+        try:
+            return await anext(self._pieces)
+        except StopAsyncIteration:
+            self._ended = True
+            return b""
+        except Exception as error:  # the client may be any that the SDK takes, with exceptions of its own
+            self._ended = True
+            told = str(error) or type(error).__name__
+            raise ModelError(f"the connection broke while the answer came: {told}", retryable=True) from error
+
+    async def finish(self) -> None:
+        """Nothing more is wanted, but the server is at its end: read it, so that the connection can be used again."""
+        with contextlib.suppress(ModelError, TimeoutError):
+            async with asyncio.timeout(_CLOSING / 4):
+                while await self.read():
+                    pass
+
+    async def aclose(self) -> None:
+        """Close the response, and its connection if more was to come. A cancellation waits until that is done."""
+        if self._ended:
+            return
+        self._ended = True
+        closing = spawn(self._close(), name="close response")
+        cancelled: asyncio.CancelledError | None = None
+        while not closing.done():
+            try:
+                await asyncio.wait([closing])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        closing.result()
+        if cancelled is not None:
+            raise cancelled
+
+    async def _close(self) -> None:
+        """Close it, then read on until it fails: this ends the generators of which the iterator is made.
+
+        Left standing, each of them would be closed later by a task of the garbage collector's.
+        """
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(_CLOSING):
+                await self._response.aclose()
+                async for _ in self._pieces:
+                    pass
+        with contextlib.suppress(Exception):
+            await self._pieces.aclose()

@@ -1,0 +1,70 @@
+"""One SDK client for each event loop, server and key; it is closed when its loop ends.
+
+A client's sockets belong to the loop that opened them. Hence a client is never handed to another loop, and an
+asynchronous generator that stands still beside it closes it when the loop shuts its generators down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A client, the generator that closes it, and who uses it."""
+
+    client: AsyncOpenAI
+    keeper: AsyncGenerator[None, None]
+    users: weakref.WeakSet[object] = field(default_factory=weakref.WeakSet[object])
+
+
+_Clients = dict[tuple[str, str], _Kept]
+_by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+async def client_of(user: object, base_url: str, api_key: str) -> AsyncOpenAI:
+    """The running loop's client for a server and a key, made when there is none yet. `user` is who asks for it."""
+    clients = _clients_of(asyncio.get_running_loop())
+    kept = clients.get((base_url, api_key))
+    if kept is None:
+        from openai import AsyncOpenAI
+
+        client = AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0)
+        kept = _Kept(client, _keep(client, clients, (base_url, api_key)))
+        clients[base_url, api_key] = kept
+        await anext(kept.keeper)  # from here on the loop knows the generator
+    kept.users.add(user)
+    return kept.client
+
+
+async def release(user: object) -> None:
+    """`user` is done: close those clients of the running loop that nobody else uses."""
+    for kept in list(_clients_of(asyncio.get_running_loop()).values()):
+        if user in kept.users:
+            kept.users.discard(user)
+            if not kept.users:
+                await kept.keeper.aclose()
+
+
+def _clients_of(loop: asyncio.AbstractEventLoop) -> _Clients:
+    with _lock:
+        for ended in [known for known in _by_loop if known.is_closed()]:
+            del _by_loop[ended]
+        return _by_loop.setdefault(loop, {})
+
+
+async def _keep(client: AsyncOpenAI, clients: _Clients, key: tuple[str, str]) -> AsyncGenerator[None, None]:
+    try:
+        yield
+    finally:
+        clients.pop(key, None)
+        await client.close()

@@ -1,0 +1,195 @@
+"""Messages → the `messages` of a chat completion request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+
+from riverrun.chunks import (
+    AssistantMessage,
+    FilePart,
+    Message,
+    MessagePart,
+    ReasoningPart,
+    SystemMessage,
+    TextPart,
+    ToolCallPart,
+    ToolMessage,
+    ToolOutput,
+    ToolResultPart,
+    UserMessage,
+)
+from riverrun.chunks.codec import json_value
+from riverrun.models.openai_chat.files import file_content, is_image
+from riverrun.models.openai_chat.options import options_for
+
+_NO_OUTPUT = "(no output)"
+
+
+class MessageWriter:
+    """Writes the messages of one request. `warnings` tells what of them cannot be sent."""
+
+    def __init__(self, provider: str) -> None:
+        self.warnings: list[dict[str, Any]] = []
+        self._provider = provider
+        self._written: list[dict[str, Any]] = []
+        self._images: list[dict[str, Any]] = []  # of tool results; they follow the results in a message of their own
+
+    def write(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
+        """The messages as JSON values. Empty text, and messages without content, are left out."""
+        for message in messages:
+            if not isinstance(message, ToolMessage):
+                self._flush_images()
+            match message:
+                case SystemMessage(content=text):
+                    if text:
+                        self._add({"role": "system", "content": text}, message)
+                case UserMessage():
+                    self._user(message)
+                case AssistantMessage():
+                    self._assistant(message)
+                case ToolMessage():
+                    self._tool(message)
+                case _:
+                    self._written.append({"role": message.role, **(message.extra or {})})
+        self._flush_images()
+        return self._written
+
+    def _add(self, members: dict[str, Any], message: SystemMessage | UserMessage | AssistantMessage) -> None:
+        self._written.append({**members, **options_for(message.provider_options, self._provider)})
+
+    def _warn(self, message: str) -> None:
+        self.warnings.append({"type": "other", "message": message})
+
+    # -- user
+
+    def _user(self, message: UserMessage) -> None:
+        content = [part for item in message.content if (part := self._user_part(item)) is not None]
+        if len(content) == 1 and set(content[0]) == {"type", "text"}:
+            self._add({"role": "user", "content": content[0]["text"]}, message)
+        elif content:
+            self._add({"role": "user", "content": content}, message)
+
+    def _user_part(self, part: MessagePart) -> dict[str, Any] | None:
+        match part:
+            case TextPart(text=text):
+                content = {"type": "text", "text": text} if text else None
+            case FilePart():
+                content = file_content(part)
+            case _:
+                self._warn(f"a {part.type} part in a user message is not sent")
+                return None
+        return None if content is None else _merged(content, options_for(part.provider_options, self._provider))
+
+    # -- assistant
+
+    def _assistant(self, message: AssistantMessage) -> None:
+        text = "".join(part.text for part in message.content if isinstance(part, TextPart))
+        calls = [
+            self._call(part)
+            for part in message.content
+            if isinstance(part, ToolCallPart) and not part.provider_executed
+        ]
+        if any(isinstance(part, FilePart) for part in message.content):
+            self._warn("a file in an assistant message is not sent")
+        if not text and not calls:
+            return
+        members: dict[str, Any] = {"role": "assistant", "content": text or None}
+        members.update(self._reasoning(message.content))
+        if calls:
+            members["tool_calls"] = calls
+        self._add(members, message)
+
+    def _call(self, part: ToolCallPart) -> dict[str, Any]:
+        arguments = msgspec.json.encode(json_value(part.input)).decode() if part.input is not None else "{}"
+        function = {"name": _valid_name(part.tool_name), "arguments": arguments}
+        call = {"id": part.tool_call_id, "type": "function", "function": function}
+        return _merged(call, options_for(part.provider_options, self._provider))
+
+    def _reasoning(self, content: Sequence[MessagePart]) -> dict[str, Any]:
+        """Reasoning goes back only to a server that gave it in a form which it wants to see again."""
+        texts: list[str] = []
+        details: list[Any] = []
+        for part in content:
+            if isinstance(part, ReasoningPart):
+                options = options_for(part.provider_options, self._provider)
+                if options.get("field") == "reasoning_content" and part.text:
+                    texts.append(part.text)
+                if isinstance(options.get("reasoning_details"), list):
+                    details += cast("list[Any]", options["reasoning_details"])
+        members: dict[str, Any] = {}
+        if texts:
+            members["reasoning_content"] = "".join(texts)
+        if details:
+            members["reasoning_details"] = details
+        return members
+
+    # -- tools
+
+    def _tool(self, message: ToolMessage) -> None:
+        for part in message.content:
+            if isinstance(part, ToolResultPart):
+                result = {"role": "tool", "tool_call_id": part.tool_call_id, "content": self._output(part)}
+                self._written.append({**result, **options_for(part.provider_options, self._provider)})
+            else:
+                self._warn(f"a {part.type} part in a tool message is not sent")
+
+    def _output(self, part: ToolResultPart) -> str:
+        output = part.output
+        match output.type:
+            case "text" | "error-text" if isinstance(output.value, str):
+                return output.value or _NO_OUTPUT
+            case "content" if isinstance(output.value, list | tuple):
+                return self._content_output(part, output)
+            case _:
+                return msgspec.json.encode(json_value(output.value)).decode()
+
+    def _content_output(self, part: ToolResultPart, output: ToolOutput) -> str:
+        """The texts of a content output. Its images follow as a user's, since a tool may answer with text only."""
+        texts: list[str] = []
+        images: list[dict[str, Any]] = []
+        for item in cast("list[Any]", json_value(output.value)):
+            members = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+            if members.get("type") == "text":
+                texts.append(str(members.get("text", "")))
+            elif (file := _output_file(members)) is not None and is_image(file):
+                images.append(file_content(file))
+            else:
+                texts.append(msgspec.json.encode(item).decode())
+        if images:
+            where = f"Images of the tool call {part.tool_call_id} ({part.tool_name}):"
+            self._images += [{"type": "text", "text": where}, *images]
+            texts.append("(images follow)")
+        return "\n".join(text for text in texts if text) or _NO_OUTPUT
+
+    def _flush_images(self) -> None:
+        if self._images:
+            self._written.append({"role": "user", "content": self._images})
+            self._images = []
+
+
+def _output_file(members: dict[str, Any]) -> FilePart | None:
+    """A file in a content output: AI SDK's image-data, image-url, file-data, file-url and media, MCP's image."""
+    data = members.get("data") or members.get("url")
+    if not isinstance(data, str) or members.get("type") == "text":
+        return None
+    kind = str(members.get("type", ""))
+    media_type = members.get("mediaType") or members.get("mimeType") or ("image/*" if kind.startswith("image") else "")
+    return FilePart(data=data, media_type=str(media_type))
+
+
+def _valid_name(name: str) -> str:
+    """A name as the model wrote it may be one that the API refuses to see again."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unknown"
+
+
+def _merged(members: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Options beside the members; those of an inner object inside it."""
+    out = dict(members)
+    for name, value in options.items():
+        inner = out.get(name)
+        out[name] = {**inner, **value} if isinstance(inner, dict) and isinstance(value, dict) else value
+    return out
