@@ -106,7 +106,7 @@ def test_a_value_that_does_not_fit_a_type_is_refused_with_path_and_reason() -> N
 
 
 def test_a_type_without_a_schema_is_a_config_error_that_names_its_owner() -> None:
-    with pytest.raises(ConfigError, match='tool "x".*socket'):
+    with pytest.raises(ConfigError, match=r'tool "x".*socket'):
         PythonType(socket.socket, name='tool "x"')
 
 

@@ -19,6 +19,7 @@ Inside a run a failure is a chunk. Exceptions are for misuse of the API and for 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 
 class RiverrunError(Exception):
@@ -32,9 +33,9 @@ class RiverrunError(Exception):
 
 def error_message(error: object) -> str:
     """What an error says, given as exception or in its JSON form."""
-    if isinstance(error, Mapping) and "message" in error:
-        found: Mapping[str, object] = error
-        return str(found["message"])
+    if isinstance(error, Mapping):
+        members = cast("Mapping[str, object]", error)
+        return str(members.get("message", members))
     return str(error)
 
 

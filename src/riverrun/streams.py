@@ -58,7 +58,7 @@ class Log(Generic[T]):
         """How far the reader has come that is furthest on."""
         self.resume_at = sys.maxsize
         """Where a reader has to come to for the producer to go on."""
-        self._gate: asyncio.Future[None] | None = None
+        self._near = asyncio.Event()
         self._look_ahead = look_ahead
         self._waiting: list[asyncio.Future[None]] = []
 
@@ -75,27 +75,28 @@ class Log(Generic[T]):
         self.closed = True
         self._wake()
 
+    @property
+    def full(self) -> bool:
+        """Whether the producer is as far ahead of the readers as it may be."""
+        return self._look_ahead is not None and len(self.items) - self.read >= self._look_ahead
+
     async def room(self) -> None:
-        """Wait until a reader has come near: half way, so that the two do not take turns item by item."""
-        if self._look_ahead is None:
+        """When the log is full, wait until a reader has come half way, so that the two do not take turns."""
+        if self._look_ahead is None or not self.full:
             return
-        self._gate = asyncio.get_running_loop().create_future()
+        self._near.clear()
         self.resume_at = len(self.items) - self._look_ahead // 2
-        try:
-            await self._gate
-        finally:
-            self._gate = None
-            self.resume_at = sys.maxsize
+        await self._near.wait()
+
+    def resume(self) -> None:
+        """Let producers that wait for room go on."""
+        self.resume_at = sys.maxsize
+        self._near.set()
 
     def unbind(self) -> None:
         """Let the producer run on without waiting for readers."""
         self._look_ahead = None
         self.resume()
-
-    def resume(self) -> None:
-        """Let a producer that waits for room go on."""
-        if self._gate is not None and not self._gate.done():
-            self._gate.set_result(None)
 
     async def change(self) -> None:
         """Wait for the next item or the end."""

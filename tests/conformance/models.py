@@ -68,7 +68,8 @@ def _part(part: Mapping[str, Any], *, deaf: bool) -> dict[str, Any] | ChunkType:
         return _AWAIT_ABORT
     if part["type"] in ("error", "$stream_error"):
         return {**part, "error": model_error(part["error"], retryable=False)}
-    return load(dict(part))
+    loaded: dict[str, Any] = load(dict(part))
+    return loaded
 
 
 _AWAIT_ABORT = DataChunk(type="data-await-abort")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from riverrun import (
     Iteration,
@@ -19,6 +19,7 @@ from riverrun import (
     step_count_is,
 )
 from riverrun.agent import RunOptions
+from riverrun.agent.hooks import StopWhen
 from riverrun.types import ToolChoice
 from tests.conformance.values import load
 
@@ -44,7 +45,7 @@ def call_options(options: Mapping[str, Any]) -> RunOptions:
     for name, value in options.items():
         if name in TRANSLATED:
             out.update(TRANSLATED[name](value))
-    return RunOptions(**out)  # type: ignore[typeddict-item]
+    return cast("RunOptions", out)
 
 
 def texts(value: Any) -> str | list[str]:
@@ -84,9 +85,9 @@ def _client_tools(specs: Mapping[str, Any]) -> list[Tool]:
     ]
 
 
-def _stop_when(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> list[Callable[..., Any]]:
+def _stop_when(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> list[StopWhen]:
     conditions = [value] if isinstance(value, Mapping) else value
-    made = {"stepCountIs": step_count_is, "hasToolCall": has_tool_call}
+    made: dict[str, Callable[[Any], StopWhen]] = {"stepCountIs": step_count_is, "hasToolCall": has_tool_call}
     return [made[name](limit) for condition in conditions for name, limit in condition.items()]
 
 

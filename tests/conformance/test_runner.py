@@ -129,8 +129,8 @@ async def test_a_tool_emits_chunks_of_its_own_with_members_of_any_name() -> None
 
 
 async def test_a_failed_run_gives_partial_values_and_rejects_its_object() -> None:
-    parts = [{"type": "text-start", "id": "t"}, {"type": "text-delta", "id": "t", "delta": "par"}]
-    broken = [*parts, {"type": "$stream_error", "error": {"message": "hang up"}}]
+    failure: dict[str, Any] = {"type": "$stream_error", "error": {"message": "hang up"}}
+    broken = [*text("par")[:2], failure]
     final = (await perform(agent(broken)))["actions"][0]["final"]
     assert (final["text"], final["status"]) == ({"value": "par"}, "failed")
     assert final["object"] == {"rejected": {"$error": {"name": "Error", "message": "hang up"}}}
@@ -363,7 +363,7 @@ def test_the_recorded_scenarios_agree_at_level_2(shared: Path, tmp_path: Path) -
             performed.append(path.stem)
             (tmp_path / path.name).write_text(json.dumps(result))
     assert performed
-    options = ["--deviations", oracle / "deviations.json", "--level", "2", "--only", ",".join(performed)]
+    options = ["--deviations", str(oracle / "deviations.json"), "--level", "2", "--only", ",".join(performed)]
     compared = subprocess.run(
         [sys.executable, oracle / "compare.py", oracle / "golden", tmp_path, *options],
         capture_output=True,

@@ -51,14 +51,16 @@ class ScriptedModelError(ModelError):
 def tool_error(spec: str | Mapping[str, Any]) -> ScriptedError:
     """The error of `raises`: a message, or {message, name, and other members}."""
     name, message, details = _error_members(spec)
-    return type(name, (ScriptedError,), {})(message, details)
+    error: ScriptedError = type(name, (ScriptedError,), {})(message, details)
+    return error
 
 
 def model_error(spec: str | Mapping[str, Any], *, retryable: bool) -> ScriptedModelError:
     """The error of `throws`, `error` parts and `$stream_error`; `retryable` is for one that does not say it itself."""
     name, message, details = _error_members(spec)
-    cls = type(name, (ScriptedModelError,), {})
-    return cls(message, details, retryable=details.get("isRetryable", retryable))
+    retryable = bool(details.get("isRetryable", retryable))
+    error: ScriptedModelError = type(name, (ScriptedModelError,), {})(message, details, retryable=retryable)
+    return error
 
 
 def _error_members(spec: str | Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:

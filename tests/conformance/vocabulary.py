@@ -1,6 +1,7 @@
 """Which parts of the scenario vocabulary the runner performs, and how it names those that it does not.
 
-Whoever teaches the runner a part adds its words to PERFORMED and takes them out of LATER.
+Actions, options, tool operations and streams are known from the tables of what performs them; whoever teaches the
+runner a part adds to these tables, adds its other words to PERFORMED, and takes all of them out of LATER.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tests.conformance.actions import ACTIONS
 from tests.conformance.options import LIMITS, SETTINGS, TRANSLATED
+from tests.conformance.reading import STREAMS
 from tests.conformance.tool_ops import OPS, op_name
 
 PERFORMED: dict[str, frozenset[str]] = {
@@ -24,7 +27,7 @@ PERFORMED: dict[str, frozenset[str]] = {
         {"description", "inputSchema", "outputSchema", "client", "id", "execute", "to_model_output"},
     ),
     "tool operation": frozenset(OPS),
-    "action": frozenset({"stream", "generate", "sleep"}),
+    "action": frozenset(ACTIONS),
     "member of an action": frozenset({"op", "agent", "input", "options", "ms", "timeout_ms", "wait_after_ms"})
     | {"hooks", "stop_after", "early", "also_read", "second_reader", "full_output"},
     "option": frozenset({*TRANSLATED, "abort"}),
@@ -35,7 +38,7 @@ PERFORMED: dict[str, frozenset[str]] = {
     "verdict": frozenset({"continue", "feedback"}),
     "stop condition": frozenset({"stepCountIs", "hasToolCall"}),
     "hook": frozenset({"abort", "cancel"}),
-    "stream": frozenset({"textStream", "fullStream"}),
+    "stream": frozenset(STREAMS),
 }
 
 LATER: dict[str, dict[str, str]] = {

@@ -7,7 +7,8 @@ error, or an abort. It never raises but CancelledError, when it was not the run 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -41,13 +42,14 @@ from riverrun.chunks import (
     UserMessage,
     run_usage,
 )
-from riverrun.errors import ModelError, TimeoutExceeded
+from riverrun.errors import ConfigError, ModelError, TimeoutExceeded
 from riverrun.models import resolve_model
 from riverrun.streams import Log
 from riverrun.tools import Tool
 from riverrun.types import Model, ModelRequest, Settings, Timeout, ToolChoice
 
-T = TypeVar("T")
+A = TypeVar("A")
+R = TypeVar("R")
 
 _FINAL = {"stop", "error", "length", "content-filter", None}
 """Reasons after which a step is not followed by another, unless tools were called."""
@@ -167,7 +169,7 @@ class AgentLoop:
                 run_id=plan.run_id,
                 deps=plan.deps,
             )
-            changes = await _given(plan.prepare_step(info)) or changes
+            changes = await _asked(plan.prepare_step, info, StepChanges) or changes
         active = changes.active_tools if changes.active_tools is not None else plan.active_tools
         tools = plan.tools if active is None else {name: plan.tools[name] for name in plan.tools if name in active}
         system = plan.instructions if changes.instructions is None else [SystemMessage(changes.instructions)]
@@ -268,7 +270,7 @@ class AgentLoop:
         stopped = False
         if goes_on:
             for stop in self.plan.stop_when:
-                if await _given(stop(self.steps)):
+                if await _asked(stop, self.steps, object):
                     goes_on, stopped = False, True
                     break
         return await self._judged(goes_on, stopped)
@@ -284,7 +286,7 @@ class AgentLoop:
             run_id=self.plan.run_id,
             deps=self.plan.deps,
         )
-        verdict = await _given(self.plan.on_iteration(iteration)) or Verdict()
+        verdict = await _asked(self.plan.on_iteration, iteration, Verdict) or Verdict()
         if verdict.go_on is True and not stopped:
             goes_on = True
         if verdict.go_on is False:
@@ -360,9 +362,12 @@ class AgentLoop:
         return {"run_id": self.plan.run_id, "from_": "AGENT"}
 
 
-async def _given(value: T | Awaitable[T | None] | None) -> T | None:
-    """A hook's answer, whether the hook is a coroutine function or not."""
-    if isinstance(value, Awaitable):
-        pending: Awaitable[T | None] = value
-        return await pending
-    return value
+async def _asked(hook: Callable[[A], object], question: A, kind: type[R]) -> R | None:
+    """A hook's answer, whether the hook is a coroutine function or not. Raises ConfigError for one of another kind."""
+    answer = hook(question)
+    if inspect.isawaitable(answer):
+        answer = await answer
+    if answer is None or isinstance(answer, kind):
+        return answer
+    name = getattr(hook, "__name__", "the hook")
+    raise ConfigError(f"{name} must give {kind.__name__} or None, not {type(answer).__name__}")

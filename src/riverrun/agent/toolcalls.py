@@ -73,7 +73,8 @@ class ToolCalls:
                 tool_name=payload.tool_name,
                 messages=self.messages,
                 deps=self.deps,
-                emit_chunk=self.log.write,
+                emit_chunk=self._emit,
+                room=self.log.room,
                 cancelled_event=self.cancelled,
             )
             tool = find_tool(self.tools.values(), payload.tool_name)
@@ -82,6 +83,9 @@ class ToolCalls:
                 self.outcomes[payload.tool_call_id] = outcome
 
         return work
+
+    def _emit(self, chunk: ChunkType) -> None:
+        self.log.write(chunk)
 
     def _in_order(self) -> list[Outcome]:
         ids = (call.payload.tool_call_id for call in self.calls)

@@ -165,7 +165,7 @@ class FinishPayload(Record, frozen=True, kw_only=True):
 
 
 class ErrorPayload(Record, frozen=True, kw_only=True):
-    """`error`: the exception; on the wire an object with name and message. `type`: set when the provider reported it."""
+    """`error`: the exception; on the wire {name, message}. `type`: set when the provider reported it."""
 
     error: Any
     type: Maybe[Literal["error"]] = None

@@ -59,7 +59,9 @@ class OpenAIChatModel:
         self._model_id = model_id
         self._provider = provider
         self._client = client
-        self._base_url = (str(client.base_url) if client else base_url) or os.environ.get("OPENAI_BASE_URL") or _BASE_URL
+        self._base_url = (
+            (str(client.base_url) if client else base_url) or os.environ.get("OPENAI_BASE_URL") or _BASE_URL
+        )
         self._official = _is_official(self._base_url)
         key = api_key or os.environ.get("OPENAI_API_KEY") or ("" if self._official else _NO_KEY)
         if client is None and not key:

@@ -13,7 +13,9 @@ def read_usage(raw: Mapping[str, Any]) -> Usage:
 
     Some servers (xAI) count reasoning beside `completion_tokens` instead of in it; the total tells.
     """
-    given, completion, total = (_count(raw.get(name)) for name in ("prompt_tokens", "completion_tokens", "total_tokens"))
+    given, completion, total = (
+        _count(raw.get(name)) for name in ("prompt_tokens", "completion_tokens", "total_tokens")
+    )
     prompt_details = _mapping(raw.get("prompt_tokens_details"))
     reasoning = _count(_mapping(raw.get("completion_tokens_details")).get("reasoning_tokens"))
     if reasoning and total is not None and total == (given or 0) + (completion or 0) + reasoning:
