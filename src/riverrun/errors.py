@@ -140,22 +140,22 @@ class ToolNotFoundError(ToolError):
     def __init__(self, name: str, available: list[str]) -> None:
         self.name = name
         self.available = available
-        offer = f"Available tools: {', '.join(available)}. " if available else "No tools are available. "
+        offer = f" Available tools: {', '.join(available)}" if available else ""
         super().__init__(
-            f'Tool "{name}" not found. {offer}Call tools by their exact name only — '
+            f'Tool "{name}" not found.{offer}. Call tools by their exact name only — '
             "never add prefixes, namespaces, or colons."
         )
 
 
 class ToolArgumentsError(ToolError):
-    """The arguments of a call are not JSON."""
+    """The arguments of a call are not JSON; `text` is what the model wrote."""
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, text: str = "") -> None:
         self.name = name
         self.text = text
         super().__init__(
-            f'Tool "{name}" received invalid arguments: '
-            f"the provided arguments could not be parsed as JSON: {text[:500]}"
+            f'Tool "{name}" received invalid arguments — the provided JSON could not be parsed. '
+            "Please provide valid JSON arguments."
         )
 
 

@@ -263,38 +263,42 @@ class AgentLoop:
         return payload
 
     async def _goes_on(self, answer: Answer, calls: ToolCalls) -> bool:
-        reason = answer.reason
+        """Whether another step follows: what the model wants, within the stop conditions, and what the hook says."""
         if answer.error is not None or calls.pending or self.last_step:
             return False
-        goes_on = reason not in _FINAL or (bool(calls.calls) and reason not in _CUT_OFF)
-        stopped = False
-        if goes_on:
-            for stop in self.plan.stop_when:
-                if await _asked(stop, self.steps, object):
-                    goes_on, stopped = False, True
-                    break
-        return await self._judged(goes_on, stopped)
+        wanted = answer.reason not in _FINAL or (bool(calls.calls) and answer.reason not in _CUT_OFF)
+        stopped = await self._is_stopped() if wanted else None
+        verdict = await self._verdict(wanted and not stopped)
+        if verdict.go_on is False:
+            self.last_step = True
+            wanted = wanted and verdict.feedback is not None
+        elif verdict.go_on is True:
+            wanted = True
+        if wanted and stopped is None:
+            stopped = await self._is_stopped()
+        if not wanted or stopped:
+            return False
+        if verdict.feedback is not None:
+            self.answers.append(AssistantMessage([TextPart(verdict.feedback)]))
+        return True
 
-    async def _judged(self, goes_on: bool, stopped: bool) -> bool:
-        """What the iteration hook makes of it."""
+    async def _is_stopped(self) -> bool:
+        for stop in self.plan.stop_when:
+            if await _asked(stop, self.steps, object):
+                return True
+        return False
+
+    async def _verdict(self, will_continue: bool) -> Verdict:
         if self.plan.on_iteration is None:
-            return goes_on
+            return Verdict()
         iteration = Iteration(
             number=len(self.steps),
             steps=self.steps,
-            will_continue=goes_on,
+            will_continue=will_continue,
             run_id=self.plan.run_id,
             deps=self.plan.deps,
         )
-        verdict = await _asked(self.plan.on_iteration, iteration, Verdict) or Verdict()
-        if verdict.go_on is True and not stopped:
-            goes_on = True
-        if verdict.go_on is False:
-            self.last_step = True
-            goes_on = goes_on and verdict.feedback is not None
-        if goes_on and verdict.feedback is not None:
-            self.answers.append(AssistantMessage([TextPart(verdict.feedback)]))
-        return goes_on
+        return await _asked(self.plan.on_iteration, iteration, Verdict) or Verdict()
 
     # -- endings
 

@@ -153,7 +153,7 @@ class _Call:
         except _Reported as reported:
             error = reported.chunk.payload.error
             failure = error if isinstance(error, Exception) else ModelError(error_message(error))
-            return _Failure(reported.chunk, failure, isinstance(failure, ModelError) and failure.retryable)
+            return _Failure(reported.chunk, failure)
         except TimeoutExceeded as error:
             return _Failure(self._error_chunk(error), error)
         except ModelError as error:
@@ -162,8 +162,8 @@ class _Call:
             return _Failure(self._error_chunk(error), error)
         if self.answer.finish is None:
             message = "The model's stream ended without a finish: the answer is cut off"
-            truncated = ModelError(message, code="truncated", retryable=True)
-            return _Failure(self._error_chunk(truncated), truncated, True)
+            truncated = ModelError(message, code="truncated")
+            return _Failure(self._error_chunk(truncated), truncated)
         return None
 
     def fail(self, failure: _Failure) -> None:

@@ -38,11 +38,15 @@ class ToolCalls:
     async def run(self, *, limit: int) -> None:
         """Run the calls, at most `limit` at once, and write what they came to: errors first, then results.
 
-        When the run is cancelled, calls that had ended by then are written all the same.
+        When the run is cancelled, the results that there are by then are written all the same; a tool that failed
+        because of it has no outcome.
         """
         try:
             await run_all([self._work(call) for call in self.calls], limit=limit)
         finally:
+            if self.cancelled.is_set():
+                results = {key: end for key, end in self.outcomes.items() if isinstance(end, ToolResultChunk)}
+                self.outcomes = results
             self._write(ToolErrorChunk)
             self._write(ToolResultChunk)
 

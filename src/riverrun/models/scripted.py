@@ -30,7 +30,7 @@ class Call:
 class ScriptedModel:
     """A model that answers call after call from its script and remembers what it was asked (`requests`).
 
-    It is strict: a call more than scripted raises ModelError, and `assert_done()` (or leaving a `with` block) raises
+    Readers get a turn after each part, as with a network. It is strict: a call more than scripted raises ModelError, and `assert_done()` (or leaving a `with` block) raises
     AssertionError while scripted calls are left.
     """
 
@@ -57,8 +57,7 @@ class ScriptedModel:
             raise call.throws
         reader = PartReader(request, sent=call.request, headers=call.headers)
         for part in call.parts:
-            if call.pace:
-                await asyncio.sleep(call.pace)
+            await asyncio.sleep(call.pace)
             if isinstance(part, Envelope):
                 yield part
                 continue
