@@ -8,10 +8,15 @@ BIN := $(VENV)/bin
 setup: $(VENV)/.ready  ## build .venv with everything that development needs
 
 $(VENV)/.ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || $(MAKE) virtualenv
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip -c constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
+
+.PHONY: virtualenv
+virtualenv:  # for a Debian without the package python3-venv
+	rm -rf $(VENV) && $(PYTHON) -m pip install --quiet --target $(VENV)-boot virtualenv
+	PYTHONPATH=$(VENV)-boot $(PYTHON) -m virtualenv --quiet $(VENV) && rm -rf $(VENV)-boot
 
 demo: setup  ## stream a real answer, with a tool call in it, from the embedded model
 	$(BIN)/riverrun pull

@@ -15,11 +15,17 @@ from riverrun.chunks import (
     ChunkType,
     FinishChunk,
     FinishPayload,
+    StartChunk,
+    StartPayload,
     StepFold,
     StepOutput,
     StepResult,
+    StepStartChunk,
+    StepStartPayload,
     TextDeltaChunk,
     TextDeltaPayload,
+    TextStartChunk,
+    TextStartPayload,
     Usage,
     decode,
     encode,
@@ -32,6 +38,11 @@ from riverrun.streams import Log, Reader, spawn
 
 N = 50_000
 DELTA = TextDeltaChunk(TextDeltaPayload("t", "token "), run_id="run", from_="AGENT")
+BEFORE: list[ChunkType] = [
+    StartChunk(StartPayload(), run_id="run", from_="AGENT"),
+    StepStartChunk(StepStartPayload(), run_id="run", from_="AGENT"),
+    TextStartChunk(TextStartPayload("t"), run_id="run", from_="AGENT"),
+]
 WIRE = encode(DELTA)
 EVENT = json.dumps(
     {
@@ -84,6 +95,8 @@ def folded() -> None:
 
 def grammar() -> None:
     checker = Grammar()
+    for chunk in BEFORE:
+        checker.accept(chunk)
     for _ in range(N):
         checker.accept(DELTA)
 

@@ -74,6 +74,7 @@ class Log(Generic[T]):
         """Say that nothing more will come."""
         self.closed = True
         self._wake()
+        self.unbind()
 
     @property
     def full(self) -> bool:

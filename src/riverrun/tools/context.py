@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic
 
@@ -29,7 +30,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ToolContext(Generic[Deps_co]):
     """One call, seen from inside the tool. A parameter with this annotation gets it: `ctx: ToolContext[Deps]`.
 
@@ -49,6 +50,7 @@ class ToolContext(Generic[Deps_co]):
     room: Callable[[], Awaitable[None]] | None = field(default=None, repr=False)
     _loop: asyncio.AbstractEventLoop | None = field(default_factory=_running_loop, init=False, repr=False)
     _ended: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
+    _deliveries: list[Future[None]] = field(default_factory=list["Future[None]"], init=False, repr=False)
 
     async def write(self, value: object) -> None:
         """Stream a chunk or any value as `tool-output`; waits while the stream is full.
@@ -83,8 +85,10 @@ class ToolContext(Generic[Deps_co]):
         await self.cancelled_event.wait()
 
     def end(self) -> None:
-        """The call is over: from now on writing raises."""
+        """The call is over: from now on writing raises, also in a thread that still waits for room."""
         self._ended.set()
+        for delivery in tuple(self._deliveries):
+            delivery.cancel()
 
     def _output(self, value: object) -> ToolOutputChunk:
         output = snapshot(value, what=f'What tool "{self.tool_name}" wrote')
@@ -105,10 +109,22 @@ class ToolContext(Generic[Deps_co]):
     def _deliver_sync(self, chunk: ChunkType) -> None:
         if self._loop is None or self._loop is _running_loop():
             self._put(chunk)
-        else:
-            asyncio.run_coroutine_threadsafe(self._deliver(chunk), self._loop).result()
+            return
+        delivery = asyncio.run_coroutine_threadsafe(self._deliver(chunk), self._loop)
+        self._deliveries.append(delivery)
+        if self._ended.is_set():  # by the loop, which did not know of this delivery
+            delivery.cancel()
+        try:
+            delivery.result()
+        except CancelledError:
+            raise self._too_late() from None
+        finally:
+            self._deliveries.remove(delivery)
 
     def _put(self, chunk: ChunkType) -> None:
         if self._ended.is_set():
-            raise RuntimeError(f'the call of tool "{self.tool_name}" has ended: it can write no more')
+            raise self._too_late()
         self.emit_chunk(chunk)
+
+    def _too_late(self) -> RuntimeError:
+        return RuntimeError(f'the call of tool "{self.tool_name}" has ended: it can write no more')
