@@ -50,7 +50,7 @@ def any_model(model: str | Model) -> Model:
     return AnyModel() if isinstance(model, str) else model
 
 
-@pytest.mark.parametrize(("path", "line", "code"), snippets())
+@pytest.mark.parametrize(("path", "line", "code"), list(snippets()))
 def test_a_documented_snippet_runs(
     path: Path, line: int, code: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

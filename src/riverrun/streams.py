@@ -25,10 +25,12 @@ def spawn(work: Coroutine[Any, Any, T], *, name: str | None = None) -> asyncio.T
 async def run_all(works: Sequence[Callable[[], Coroutine[Any, Any, None]]], *, limit: int) -> None:
     """Run coroutine functions side by side, at most `limit` at once.
 
-    All of them have ended when this returns or raises. A cancellation is passed on to those that run.
+    All of them have ended when this returns or raises. A cancellation is passed on to those that run. When several
+    raise, the first one's exception is raised.
     """
-    if len(works) == 1:
-        await works[0]()
+    if len(works) < 2:
+        for work in works:
+            await work()
         return
     gate = asyncio.Semaphore(limit)
 
@@ -37,15 +39,27 @@ async def run_all(works: Sequence[Callable[[], Coroutine[Any, Any, None]]], *, l
             await work()
 
     tasks = [spawn(gated(work)) for work in works]
-    try:
-        await asyncio.wait(tasks)
-    except asyncio.CancelledError:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        raise
+    cancelled = await _end_of(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # one that nobody looks at makes the event loop complain
+    if cancelled:
+        raise asyncio.CancelledError
     for task in tasks:
         task.result()
+
+
+async def _end_of(tasks: Sequence[asyncio.Task[None]]) -> bool:
+    """Wait until all have ended. True: this was cancelled meanwhile, once or more often, and so were they."""
+    cancelled = False
+    while not all(task.done() for task in tasks):
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            cancelled = True
+            for task in tasks:
+                task.cancel()
+    return cancelled
 
 
 class Log(Generic[T]):
@@ -71,9 +85,10 @@ class Log(Generic[T]):
         return self._look_ahead is not None and len(items) - self.read >= self._look_ahead
 
     def close(self) -> None:
-        """Say that nothing more will come."""
+        """Say that nothing more will come. Whoever waits for room goes on."""
         self.closed = True
         self._wake()
+        self.unbind()
         self.unbind()
 
     @property
@@ -103,7 +118,12 @@ class Log(Generic[T]):
         """Wait for the next item or the end."""
         future = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
-        await future
+        try:
+            await future
+        except asyncio.CancelledError:
+            if future in self._waiting:
+                self._waiting.remove(future)
+            raise
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, []

@@ -9,6 +9,7 @@ import asyncio
 import queue
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Unpack
 
 from riverrun.agent import Agent, Run, RunOptions
@@ -30,7 +31,7 @@ def stream(agent: Agent, input: Input, /, **options: Unpack[RunOptions]) -> Iter
     runs: list[tuple[asyncio.AbstractEventLoop, Run]] = []
 
     def put(item: ChunkType | BaseException | None) -> None:
-        while not left.is_set():
+        while not left.is_set() and threading.main_thread().is_alive():  # nobody leaves a program that ends
             try:
                 chunks.put(item, timeout=0.1)
             except queue.Full:
@@ -52,7 +53,7 @@ def stream(agent: Agent, input: Input, /, **options: Unpack[RunOptions]) -> Iter
             put(error)
         put(None)
 
-    thread = threading.Thread(target=work, name="riverrun-stream")
+    thread = threading.Thread(target=work, name="riverrun-stream", daemon=True)
     thread.start()
     try:
         while (item := chunks.get()) is not None:
@@ -62,6 +63,6 @@ def stream(agent: Agent, input: Input, /, **options: Unpack[RunOptions]) -> Iter
     finally:
         left.set()
         for loop, run in runs:
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop is closed: the run is over
                 loop.call_soon_threadsafe(run.cancel)
         thread.join()

@@ -7,6 +7,7 @@ missing, null, unknown or of another type, at every level.
 from __future__ import annotations
 
 import json
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -47,7 +48,9 @@ NO_TIMES = ["", "now", "2024-01-02", "2024-01-02T03:04:05", "2024-01-02T03:04:60
 """Texts in the place of a time that are none."""
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(["", "\0", "é", "😀", '"\\\n'])
-names = st.sampled_from(["x", "*", "extra", "type", "payload", "id", "from", "run_id", "output", "", "é", "$ref"]) | texts
+names = (
+    st.sampled_from(["x", "*", "extra", "type", "payload", "id", "from", "run_id", "output", "", "é", "$ref"]) | texts
+)
 whole_numbers = st.integers() | st.sampled_from([0, 2**53 + 1, 2**63, -(2**63) - 1, 2**64, 10**30])
 numbers = whole_numbers | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 1.0, -0.0, 1e300])
 scalars = st.none() | st.booleans() | numbers | texts
@@ -74,11 +77,13 @@ def members(cls: type[Record]) -> dict[str, msgspec.structs.FieldInfo]:
 # -- values
 
 
+@cache
 def chunks() -> SearchStrategy[ChunkType]:
     """Any chunk, with nested chunks where they stand."""
     return st.sampled_from(CLASSES).flatmap(records)
 
 
+@cache
 def records(cls: type[Record]) -> SearchStrategy[Any]:
     """Values of one class, with unknown members beside the known ones."""
     required: dict[str, SearchStrategy[Any]] = {}
@@ -88,6 +93,7 @@ def records(cls: type[Record]) -> SearchStrategy[Any]:
     return st.fixed_dictionaries(required, optional=optional).map(lambda given: cls(**given))
 
 
+@cache
 def extras(cls: type[Record]) -> SearchStrategy[Extra]:
     """Members that the class does not name."""
     taken = {*members(cls), cls.__struct_config__.tag_field}
@@ -108,6 +114,7 @@ def _member(cls: type[Record], name: str, type_: Any) -> SearchStrategy[Any]:
     return values(type_)
 
 
+@cache
 def values(type_: Any) -> SearchStrategy[Any]:
     """Values of a member's type."""
     if type_ is Any or type_ is object:
@@ -148,6 +155,7 @@ nested_chunks: SearchStrategy[Any] = st.deferred(lambda: st.sampled_from(_with_b
 # -- JSON as foreign senders write it
 
 
+@cache
 def wire_chunks() -> SearchStrategy[dict[str, Any]]:
     """JSON values with a type, mostly of the form of a known chunk."""
     known = st.sampled_from(list(CHUNK_CLASSES.values())).flatmap(_wire_record)
@@ -158,6 +166,7 @@ def _typed(value: dict[str, Any], type_: str) -> dict[str, Any]:
     return {**value, "type": type_}
 
 
+@cache
 def _wire_record(cls: type[Record]) -> SearchStrategy[dict[str, Any]]:
     config = cls.__struct_config__
     tag = {} if config.tag is None else {config.tag_field: st.just(config.tag)}
@@ -175,15 +184,16 @@ def _wire_record(cls: type[Record]) -> SearchStrategy[dict[str, Any]]:
 
 def _loosely(proper: SearchStrategy[Any], *, keep: int) -> SearchStrategy[Any]:
     """Mostly the proper value, now and then null or anything."""
-    return st.integers(0, keep + 1).flatmap(lambda n: [st.none(), json_values][n] if n < 2 else proper)
+    return st.sampled_from([st.none(), json_values] + [proper] * keep).flatmap(lambda chosen: chosen)
 
 
+@cache
 def values_on_wire(type_: Any) -> SearchStrategy[Any]:
     """JSON of a member's type."""
     if type_ is Timestamp:
         return st.sampled_from([*TIMES, *NO_TIMES])
     if type_ is Any or type_ is object:
-        return json_values | st.deferred(wire_chunks)
+        return json_values | st.deferred(lambda: wire_chunks())
     if isinstance(type_, type) and issubclass(type_, Record):
         return st.deferred(lambda: _wire_record(type_))
     origin, arguments = get_origin(type_), get_args(type_)

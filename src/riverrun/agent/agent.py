@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, cast
 
 from riverrun.agent.hooks import OnIteration, PrepareStep, StopWhen, step_count_is
 from riverrun.agent.inputs import to_messages
@@ -25,37 +25,37 @@ ToolLike = Tool | Callable[..., Any]
 
 
 class RunOptions(TypedDict, total=False):
-    """What `stream` and `generate` take beside the input. Settings, provider options and time limits are laid over
-    the agent's own; other options take their place."""
+    """What `stream` and `generate` take beside the input; None is as good as left out. Settings, provider options and
+    time limits are laid over the agent's own; other options take their place."""
 
-    run_id: str
+    run_id: str | None
     """Goes on every chunk; made up when it is not given."""
     deps: Any
     """Handed to tools (`ToolContext.deps`) and hooks."""
-    instructions: str | Sequence[str]
+    instructions: str | Sequence[str] | None
     """Instead of the agent's."""
-    system: str | Sequence[str]
+    system: str | Sequence[str] | None
     """In addition to the instructions."""
-    context: Input
+    context: Input | None
     """Messages that the model sees in this run and that are no part of the conversation."""
-    tools: Sequence[ToolLike]
+    tools: Sequence[ToolLike] | None
     """In addition to the agent's."""
-    tool_choice: ToolChoice
+    tool_choice: ToolChoice | None
     active_tools: Sequence[str] | None
     """The names of the tools that the model is offered; None: all."""
     max_steps: int | None
-    stop_when: StopWhen | Sequence[StopWhen]
+    stop_when: StopWhen | Sequence[StopWhen] | None
     prepare_step: PrepareStep | None
     """Asked before each step for what is to be different in it."""
     on_iteration: OnIteration | None
     """Asked after each step whether to go on."""
     settings: Settings | None
-    provider_options: Mapping[str, Mapping[str, Any]]
+    provider_options: Mapping[str, Mapping[str, Any]] | None
     """Members for the request body, by provider."""
     timeout: Timeout | None
-    max_retries: int
+    max_retries: int | None
     """How often a failed model call is tried again."""
-    tool_concurrency: int
+    tool_concurrency: int | None
     """How many tools of a step run at once."""
     include_raw: bool
     """Let the provider's own events through as raw chunks."""
@@ -79,10 +79,10 @@ class Agent:
         name: str,
         *,
         model: str | Model | Sequence[str | Model],
-        instructions: str | Sequence[str] = (),
-        tools: Sequence[ToolLike] = (),
+        instructions: str | Sequence[str] | None = None,
+        tools: Sequence[ToolLike] | None = None,
         max_steps: int | None = None,
-        stop_when: StopWhen | Sequence[StopWhen] = (),
+        stop_when: StopWhen | Sequence[StopWhen] | None = None,
         settings: Settings | None = None,
         provider_options: Mapping[str, Mapping[str, Any]] | None = None,
         timeout: Timeout | None = None,
@@ -97,7 +97,7 @@ class Agent:
         self.name = name
         self.models = [resolve_model(item) for item in listed]
         self.instructions = _texts(instructions)
-        self.tools = _by_name(tools)
+        self.tools = _by_name(tools or ())
         self.max_steps = max_steps
         self.stop_when = _listed(stop_when)
         self.settings = settings or Settings()
@@ -111,26 +111,20 @@ class Agent:
 
         Raises ConfigError for an input or option that cannot work; whatever happens in the run is a chunk.
         """
-        plan = self._plan(input, options)
+        plan = self._plan(input, _given(options))
 
         async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
             await AgentLoop(plan, log, cancellation).run()
 
-        return Run(work, run_id=plan.run_id, detached=options.get("detached", False))
+        return Run(work, run_id=plan.run_id, detached=bool(options.get("detached")))
 
     async def generate(self, input: Input, /, **options: Unpack[RunOptions]) -> Result:
         """Run to the end and give the result. Takes what `stream` takes; raises RunError when the run fails."""
         return await self.stream(input, **options).result()
 
     def _plan(self, input: Input, options: RunOptions) -> Plan:
-        unknown = options.keys() - RunOptions.__annotations__.keys()
-        if unknown:
-            raise ConfigError(f"a run has no option {', '.join(sorted(unknown))}; see riverrun.agent.RunOptions")
         context = options.get("context")
-        concurrency = options.get("tool_concurrency", self.tool_concurrency)
-        if concurrency < 1:
-            raise ConfigError(f"tool_concurrency is at least 1, not {concurrency}")
-        tools = {**self.tools, **_by_name(options.get("tools", ()))}
+        tools = {**self.tools, **_by_name(options.get("tools") or ())}
         given = to_messages(input)
         return Plan(
             run_id=options.get("run_id") or str(uuid.uuid4()),
@@ -141,23 +135,23 @@ class Agent:
             context=to_messages(context) if context is not None else [],
             messages=[message for message in given if not isinstance(message, SystemMessage)],
             tools=tools,
-            tool_choice=options.get("tool_choice", "auto"),
+            tool_choice=options.get("tool_choice") or "auto",
             active_tools=self._active(options.get("active_tools"), tools),
             stop_when=self._stop_conditions(options),
             prepare_step=options.get("prepare_step"),
             on_iteration=options.get("on_iteration"),
             settings=_laid_over(self.settings, options.get("settings")),
-            provider_options=_merged(self.provider_options, options.get("provider_options", {})),
+            provider_options=_merged(self.provider_options, options.get("provider_options") or {}),
             include_raw=options.get("include_raw", False),
             timeout=_laid_over(self.timeout, options.get("timeout")),
-            tool_concurrency=concurrency,
-            max_retries=options.get("max_retries", self.max_retries),
+            tool_concurrency=_at_least(1, "tool_concurrency", options.get("tool_concurrency"), self.tool_concurrency),
+            max_retries=_at_least(0, "max_retries", options.get("max_retries"), self.max_retries),
             deps=options.get("deps"),
         )
 
     def _system_messages(self, options: RunOptions, given: Sequence[Message]) -> list[SystemMessage]:
         own = _texts(options["instructions"]) if "instructions" in options else self.instructions
-        texts = [*own, *_texts(options.get("system", ()))]
+        texts = [*own, *_texts(options.get("system"))]
         return [SystemMessage(text) for text in texts] + [item for item in given if isinstance(item, SystemMessage)]
 
     def _active(self, active: Sequence[str] | None, tools: Mapping[str, Tool]) -> Sequence[str] | None:
@@ -179,12 +173,26 @@ class Agent:
         return f"<Agent {self.name}>"
 
 
-def _texts(texts: str | Sequence[str]) -> list[str]:
-    return [texts] if isinstance(texts, str) else list(texts)
+def _given(options: RunOptions) -> RunOptions:
+    unknown = options.keys() - RunOptions.__annotations__.keys()
+    if unknown:
+        raise ConfigError(f"a run has no option {', '.join(sorted(unknown))}; see riverrun.agent.RunOptions")
+    return cast("RunOptions", {name: value for name, value in options.items() if value is not None})
 
 
-def _listed(conditions: StopWhen | Sequence[StopWhen]) -> list[StopWhen]:
-    return [conditions] if callable(conditions) else list(conditions)
+def _texts(texts: str | Sequence[str] | None) -> list[str]:
+    return [texts] if isinstance(texts, str) else list(texts or ())
+
+
+def _listed(conditions: StopWhen | Sequence[StopWhen] | None) -> list[StopWhen]:
+    return [conditions] if callable(conditions) else list(conditions or ())
+
+
+def _at_least(least: int, name: str, given: int | None, usual: int) -> int:
+    number = usual if given is None else given
+    if number < least:
+        raise ConfigError(f"{name} is at least {least}, not {number}")
+    return number
 
 
 def _by_name(tools: Sequence[ToolLike]) -> dict[str, Tool]:

@@ -54,7 +54,7 @@ class Iteration:
     @property
     def step(self) -> Step:
         """The step just taken."""
-        return self.steps[-1]
+        return self.steps[self.number - 1]  # the last one may be a later step by now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,10 @@ toolInvocations, and stored ({role, content: {format: 2, parts}}).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeGuard
+
+from msgspec.structs import replace
 
 from riverrun.chunks import (
     AssistantMessage,
@@ -22,12 +24,17 @@ from riverrun.chunks import (
     ToolMessage,
     ToolOutput,
     ToolResultPart,
+    UnknownMessage,
+    UnknownPart,
     UserMessage,
 )
 from riverrun.errors import ConfigError
 from riverrun.types import Input
 
 Json = Mapping[str, Any]
+
+_MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage, UnknownMessage)
+_PARTS = (TextPart, ReasoningPart, FilePart, ToolCallPart, ToolResultPart, UnknownPart)
 
 
 def to_messages(input: Input) -> list[Message]:
@@ -36,15 +43,11 @@ def to_messages(input: Input) -> list[Message]:
         return _user_text(input)
     if isinstance(input, Record | Mapping):
         return _to_messages(input)
-    if not isinstance(input, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if isinstance(input, bytes) or not isinstance(input, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigError(f"an input is a text, a message or a list of these, not {type(input).__name__}")
     return [
         message for item in input for message in (to_messages(item) if isinstance(item, str) else _to_messages(item))
     ]
-
-
-def _dangles(part: MessagePart, answered: set[str]) -> bool:
-    return isinstance(part, ToolCallPart) and not part.provider_executed and part.tool_call_id not in answered
 
 
 def answer_messages(
@@ -66,24 +69,47 @@ def answer_messages(
 
 
 def sealed(messages: Sequence[Message]) -> list[Message]:
-    """The messages without tool calls that have no result, except in the last message: no provider accepts them."""
-    answered = {
-        part.tool_call_id
-        for message in messages
-        if isinstance(message, ToolMessage | AssistantMessage)
-        for part in message.content
-        if isinstance(part, ToolResultPart)
-    }
+    """The messages as providers accept them: without tool calls that nothing behind them answers, and with the results
+    of a step in one message, in the order of its calls.
+    """
     kept: list[Message] = []
-    for message in messages:
-        if isinstance(message, AssistantMessage):
-            content = [part for part in message.content if not _dangles(part, answered)]
+    answered: set[str] = set()
+    for message in reversed(messages):
+        behind = kept[-1] if kept else None
+        if isinstance(message, ToolMessage):
+            answered |= _result_ids(message)
+            if isinstance(behind, ToolMessage) and behind.provider_options == message.provider_options:
+                kept.pop()
+                message = replace(message, content=[*message.content, *behind.content])
+        elif isinstance(message, AssistantMessage):
+            calls = [part.tool_call_id for part in message.content if isinstance(part, ToolCallPart)]
+            if isinstance(behind, ToolMessage):
+                kept[-1] = replace(behind, content=sorted(behind.content, key=_place_among(calls)))
+            known = answered | _result_ids(message)
+            content = [part for part in message.content if not _dangles(part, known)]
+            answered.difference_update(calls)  # an earlier step may have used the same id
             if len(content) != len(message.content):
-                if content:
-                    kept.append(AssistantMessage(content, id=message.id, provider_options=message.provider_options))
+                message = replace(message, content=content)
+            if not content and calls:
                 continue
         kept.append(message)
-    return kept
+    return kept[::-1]
+
+
+def _result_ids(message: AssistantMessage | ToolMessage) -> set[str]:
+    return {part.tool_call_id for part in message.content if isinstance(part, ToolResultPart)}
+
+
+def _dangles(part: MessagePart, answered: set[str]) -> bool:
+    return isinstance(part, ToolCallPart) and not part.provider_executed and part.tool_call_id not in answered
+
+
+def _place_among(calls: Sequence[str]) -> Callable[[MessagePart], int]:
+    places = {call_id: place for place, call_id in enumerate(calls)}
+    return lambda part: places.get(part.tool_call_id, len(places)) if isinstance(part, ToolResultPart) else len(places)
+
+
+# -- messages
 
 
 def _user_text(text: str) -> list[Message]:
@@ -92,105 +118,139 @@ def _user_text(text: str) -> list[Message]:
 
 def _to_messages(item: Message | Json) -> list[Message]:
     if isinstance(item, Record):
-        return [item]
+        return [_checked(item)]
     if not (isinstance(item, Mapping) and isinstance(item.get("role"), str)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ConfigError(f"a message is an object with a role and content, not {str(item)[:80]!r}")
+        raise ConfigError(f"a message is an object with a role and content, not {_shown(item)}")
     content = item.get("content")
     parts = item.get("parts")
-    if isinstance(content, Mapping):
-        parts = cast("Json", content).get("parts", [])
+    if _is_object(content):
+        parts = content.get("parts")
     elif parts is None:
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    if not isinstance(parts, Sequence) or isinstance(parts, str):
-        raise ConfigError(f"a message's content is a text or a list of parts, not {str(parts)[:80]!r}")
-    listed = list(cast("Sequence[Json]", parts))
-    invocations: list[Json] = item.get("toolInvocations") or []
-    listed += [{"type": "tool-invocation", "toolInvocation": call} for call in invocations]
-    return _by_role(item, listed)
+    listed = _list(parts, "a message's content is a text or a list of parts")
+    invocations = _list(item.get("toolInvocations") or [], "toolInvocations are a list of calls")
+    return _by_role(item, [*listed, *({"type": "tool-invocation", "toolInvocation": call} for call in invocations)])
 
 
-def _by_role(item: Json, parts: list[Json]) -> list[Message]:
-    options = item.get("providerOptions")
+def _checked(message: Record) -> Message:
+    """A message that is one, with parts that are."""
+    if not isinstance(message, _MESSAGES):
+        raise ConfigError(f"a message is a SystemMessage, UserMessage, …, not {_shown(message)}")
+    if isinstance(message, UserMessage | AssistantMessage | ToolMessage):
+        what = f"the content of a {type(message).__name__} is a list of parts"
+        if not all(isinstance(part, _PARTS) for part in _list(message.content, what)):
+            raise ConfigError(f"{what}, not {_shown(message.content)}")
+    return message
+
+
+def _by_role(item: Json, parts: list[Any]) -> list[Message]:
+    options = _options(item.get("providerOptions"))
     match item["role"]:
         case "system":
-            text = "\n".join(part["text"] for part in parts if part.get("type") == "text")
-            return [SystemMessage(text, provider_options=options)]
+            texts = [part.text for part in _parts(parts) if isinstance(part, TextPart)]
+            return [SystemMessage("\n".join(texts), provider_options=options)]
         case "user":
-            return [UserMessage(_parts(parts), id=item.get("id"), provider_options=options)]
+            said = _parts(parts)
+            return [UserMessage(said, id=item.get("id"), provider_options=options)] if said else []
         case "assistant":
-            return answer_messages(_parts(parts), id=item.get("id"), provider_options=options)
+            steps = [_parts(step) for step in _steps(parts)]
+            return [
+                message
+                for step in steps
+                for message in answer_messages(step, id=item.get("id"), provider_options=options)
+            ]
         case "tool":
             return [ToolMessage([_tool_result(part) for part in parts], provider_options=options)]
         case role:
             raise ConfigError(f"a message's role is system, user, assistant or tool, not {role!r}")
 
 
-def _parts(parts: list[Json]) -> list[MessagePart]:
+def _steps(parts: list[Any]) -> list[list[Any]]:
+    """The parts of an answer by the steps that gave them: what a step said stands before the results of its calls."""
+    steps: list[list[Any]] = [[]]
+    for part in parts:
+        if _is_object(part) and part.get("type") == "step-start":
+            steps.append([])
+        steps[-1].append(part)
+    return steps
+
+
+# -- parts
+
+
+def _parts(parts: list[Any]) -> list[MessagePart]:
     return [made for part in parts for made in _part(part)]
 
 
-def _part(part: Json) -> list[MessagePart]:
+def _part(part: Any) -> list[MessagePart]:
     """One part. A finished tool invocation is a call and its result; marks such as step-start say nothing."""
-    if isinstance(part, Record):
-        return [cast("MessagePart", part)]
-    options = part.get("providerOptions") or part.get("providerMetadata")
-    match part.get("type"):
+    if isinstance(part, _PARTS):
+        return [part]
+    kind = _object(part, "a part of a message").get("type")
+    options = _options(part.get("providerOptions") or part.get("providerMetadata"))
+    match kind:
         case "text":
-            return [TextPart(part["text"], provider_options=options)] if part["text"] else []
+            text = _text(part, "text")
+            return [TextPart(text, provider_options=options)] if text else []
         case "reasoning":
             return [ReasoningPart(part.get("text") or part.get("reasoning") or "", provider_options=options)]
-        case "image":
-            data, media_type = part["image"], part.get("mediaType") or part.get("mimeType") or "image/*"
-            return [FilePart(data=data, media_type=media_type, provider_options=options)]
-        case "file":
+        case "image" | "file":
             return [_file(part, options)]
         case "tool-call":
-            return [_tool_call(part)]
+            return [_tool_call(part, options)]
         case "tool-result":
             return [_tool_result(part)]
         case "tool-invocation":
-            return _invocation(part["toolInvocation"], options)
-        case str(kind) if kind.startswith("tool-") or kind == "dynamic-tool":
+            return _invocation(_object(part.get("toolInvocation"), "a toolInvocation"), options)
+        case str() if kind.startswith("tool-") or kind == "dynamic-tool":
             return _invocation({"toolName": kind.removeprefix("tool-"), **part}, options)
-        case _:
+        case str():
             return []
+        case _:
+            raise ConfigError(f"a part of a message has a type: {_shown(part)}")
 
 
 def _file(part: Json, options: dict[str, Any] | None) -> FilePart:
+    is_image = part["type"] == "image"
+    data = part.get("image") if is_image else part.get("data") or part.get("url")
+    if not isinstance(data, str | bytes):
+        expected = "image" if is_image else "data or url"
+        raise ConfigError(f"a part of type {part['type']} needs {expected}, a text or bytes: {_shown(part)}")
+    usual = "image/*" if is_image else "application/octet-stream"
     return FilePart(
-        data=part.get("data") or part["url"],
-        media_type=part.get("mediaType") or part.get("mimeType") or "application/octet-stream",
+        data=data,
+        media_type=part.get("mediaType") or part.get("mimeType") or usual,
         filename=part.get("filename"),
         provider_options=options,
     )
 
 
-def _tool_call(part: Json) -> ToolCallPart:
+def _tool_call(call: Json, options: dict[str, Any] | None) -> ToolCallPart:
     return ToolCallPart(
-        tool_call_id=part["toolCallId"],
-        tool_name=part["toolName"],
-        input=part.get("input", part.get("args")),
-        provider_executed=part.get("providerExecuted"),
-        provider_options=part.get("providerOptions"),
+        tool_call_id=_text(call, "toolCallId"),
+        tool_name=_text(call, "toolName"),
+        input=call.get("input", call.get("args")),
+        provider_executed=call.get("providerExecuted"),
+        provider_options=options,
     )
 
 
-def _tool_result(part: Json | MessagePart) -> ToolResultPart:
+def _tool_result(part: Any) -> ToolResultPart:
     if isinstance(part, ToolResultPart):
         return part
-    if not isinstance(part, Mapping) or "toolCallId" not in part:
-        raise ConfigError(f"a tool message holds tool-result parts with a toolCallId, not {str(part)[:80]!r}")
+    if not _is_object(part) or "toolCallId" not in part:
+        raise ConfigError(f"a tool message holds tool-result parts with a toolCallId, not {_shown(part)}")
     output = part.get("output")
-    if not (isinstance(output, Mapping) and "type" in output and "value" in output):
-        output = _output(part.get("result", output), is_error=bool(part.get("isError")))
+    if _is_object(output) and "type" in output and "value" in output:
+        told = ToolOutput(output["type"], output["value"])
     else:
-        output = ToolOutput(cast("Json", output)["type"], cast("Json", output)["value"])
+        told = _output(part.get("result", output), is_error=bool(part.get("isError")))
     return ToolResultPart(
-        tool_call_id=part["toolCallId"],
+        tool_call_id=_text(part, "toolCallId"),
         tool_name=part.get("toolName", ""),
-        output=output,
+        output=told,
         input=part.get("input"),
-        provider_options=part.get("providerOptions"),
+        provider_options=_options(part.get("providerOptions")),
     )
 
 
@@ -201,21 +261,50 @@ def _output(value: Any, *, is_error: bool = False) -> ToolOutput:
 
 def _invocation(call: Json, options: dict[str, Any] | None) -> list[MessagePart]:
     """A call of the user-interface form: with its result when it has one."""
-    made: list[MessagePart] = [
-        ToolCallPart(
-            tool_call_id=call["toolCallId"],
-            tool_name=call["toolName"],
-            input=call.get("input", call.get("args")),
-            provider_executed=call.get("providerExecuted"),
-            provider_options=options,
-        )
-    ]
+    made = _tool_call(call, options)
     state = call.get("state")
-    output: ToolOutput | None = None
     if state in ("output-error", "output-denied"):
         output = _output(call.get("errorText") or "The call was not approved.", is_error=True)
     elif state in ("result", "output-available") or "result" in call:
         output = _output(call.get("result", call.get("output")))
-    if output is not None:
-        made.append(ToolResultPart(tool_call_id=call["toolCallId"], tool_name=call["toolName"], output=output))
-    return made
+    else:
+        return [made]
+    return [made, ToolResultPart(tool_call_id=made.tool_call_id, tool_name=made.tool_name, output=output)]
+
+
+# -- what JSON holds
+
+
+def _is_object(value: object) -> TypeGuard[Json]:
+    return isinstance(value, Mapping)
+
+
+def _object(value: Any, what: str) -> Json:
+    if not _is_object(value):
+        raise ConfigError(f"{what} is an object, not {_shown(value)}")
+    return value
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _list(value: Any, what: str) -> Sequence[Any]:
+    if not _is_list(value):
+        raise ConfigError(f"{what}, not {_shown(value)}")
+    return value
+
+
+def _text(members: Json, name: str) -> str:
+    value = members.get(name)
+    if not isinstance(value, str):
+        raise ConfigError(f"{name} is missing or no text: {_shown(members)}")
+    return value
+
+
+def _options(value: Any) -> dict[str, Any] | None:
+    return None if value is None else dict(_object(value, "what is said to a provider"))
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:80]

@@ -111,26 +111,28 @@ class AgentLoop:
     async def run(self) -> None:
         """Take steps until the run is over."""
         self._write(StartChunk(StartPayload(id=self.plan.agent_id, message_id=self.plan.message_id), **self._from))
-        limit = asyncio.timeout(self.plan.timeout.total)
+        if self.plan.timeout.total is not None:
+            self.cancellation.limit(self.plan.timeout.total)
         try:
-            async with limit:
-                await self._take_steps()
+            await self._take_steps()
         except RunCancelled:
-            self._abort()
+            self._stop()
         except asyncio.CancelledError:
-            self._abort()
-            if self.cancellation.mode is None:
+            asked = self.cancellation.event.is_set()
+            self._stop()
+            if not asked:
                 raise
         except Exception as error:
-            timed_out = limit.expired() and self.plan.timeout.total is not None
-            self._fail(TimeoutExceeded("total", self.plan.timeout.total or 0.0) if timed_out else error)
+            self._fail(error)
 
     # -- steps
 
     async def _take_steps(self) -> None:
         while True:
-            self._stop_if_asked()
+            if self.cancellation.mode is not None:
+                raise RunCancelled
             step = await self._prepare()
+            self._stop_if_asked()
             answer = self.answer = Answer(
                 message_id=self.plan.message_id, model=step.models[step.first_model], model_index=step.first_model
             )
@@ -143,17 +145,20 @@ class AgentLoop:
                 limits=self.plan.timeout,
                 cancelled=self.cancellation.event,
             )
+            self._stop_if_asked()
             self._complain_of_nothing(answer)
             calls = await self._run_tools(answer, step)
             payload = await self._finish_step(answer, calls)
             if not (payload.step_result and payload.step_result.is_continued):
                 self._finish(payload)
                 return
-            self.model_index = answer.model_index
+            if step.models is self.plan.models:
+                self.model_index = answer.model_index
             await asyncio.sleep(0)  # readers see the step before the next one costs anything
 
     def _stop_if_asked(self) -> None:
-        if self.cancellation.mode == "now" or (self.cancellation.mode == "after_step" and self.steps):
+        """Asked wherever a hook, a model or a tool may have kept a cancellation to itself."""
+        if self.cancellation.event.is_set():
             raise RunCancelled
 
     async def _prepare(self) -> _Step:
@@ -170,8 +175,7 @@ class AgentLoop:
                 deps=plan.deps,
             )
             changes = await _asked(plan.prepare_step, info, StepChanges) or changes
-        active = changes.active_tools if changes.active_tools is not None else plan.active_tools
-        tools = plan.tools if active is None else {name: plan.tools[name] for name in plan.tools if name in active}
+        tools = _offered(plan.tools, plan.active_tools if changes.active_tools is None else changes.active_tools)
         system = plan.instructions if changes.instructions is None else [SystemMessage(changes.instructions)]
         told = messages if changes.messages is None else to_messages(changes.messages)
         request = ModelRequest(
@@ -218,8 +222,7 @@ class AgentLoop:
             finally:
                 for part in calls.parts():
                     answer.fold.add_part(part)
-            if self.cancellation.mode == "now":
-                raise RunCancelled
+            self._stop_if_asked()
         return calls
 
     async def _finish_step(self, answer: Answer, calls: ToolCalls) -> StepFinishPayload:
@@ -322,7 +325,10 @@ class AgentLoop:
             )
         )
 
-    def _abort(self) -> None:
+    def _stop(self) -> None:
+        if self.cancellation.timed_out:
+            self._fail(TimeoutExceeded("total", self.plan.timeout.total or 0.0))
+            return
         self._write(AbortChunk(AbortPayload(), **self._from))
         self._end("tripwire")
 
@@ -332,6 +338,7 @@ class AgentLoop:
 
     def _end(self, reason: str) -> None:
         """The finish of a run whose last step was cut off."""
+        self.cancellation.event.set()  # for tools in threads, which nothing else can stop
         answer = self.answer
         if answer is not None and answer.finish is not None:  # the model had its say, and some tools may have ended
             self.answers += sealed(answer_messages(answer.fold.content()))
@@ -364,6 +371,15 @@ class AgentLoop:
     @property
     def _from(self) -> dict[str, Any]:
         return {"run_id": self.plan.run_id, "from_": "AGENT"}
+
+
+def _offered(tools: Mapping[str, Tool], active: Sequence[str] | None) -> Mapping[str, Tool]:
+    if active is None:
+        return tools
+    unknown = [name for name in active if name not in tools]
+    if unknown:
+        raise ConfigError(f"active_tools names no tool of the run: {', '.join(unknown)}")
+    return {name: tool for name, tool in tools.items() if name in active}
 
 
 async def _asked(hook: Callable[[A], object], question: A, kind: type[R]) -> R | None:

@@ -57,17 +57,18 @@ class CancelEvent(asyncio.Event):
 
 
 class Cancellation:
-    """Whether and how a run is to stop."""
+    """Whether and how a run is to stop. `event` is set when it is to stop now: tools, models and threads look at it."""
 
     def __init__(self) -> None:
         self.mode: CancelMode | None = None
+        self.timed_out = False
         self.event = CancelEvent()
         self._task: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._timers: list[asyncio.TimerHandle] = []
 
     def request(self, mode: CancelMode) -> None:
         """Ask for the stop. "now" after "after_step" makes it sooner, never the other way round."""
-        if self.mode == "now" or mode == self.mode:
+        if self.event.is_set() or mode == self.mode:
             return
         self.mode = mode
         if mode == "now":
@@ -79,15 +80,25 @@ class Cancellation:
         """The run's task is under way and may be interrupted."""
         self._task = asyncio.current_task()
 
+    def limit(self, seconds: float) -> None:
+        """Stop the run in so many seconds, when it is not over by then."""
+        self._timers.append(asyncio.get_running_loop().call_later(seconds, self._time_out))
+
     def end(self) -> None:
         """The run is over."""
         self._task = None
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in self._timers:
+            timer.cancel()
+
+    def _time_out(self) -> None:
+        if self._task is not None and not self.event.is_set():
+            self.timed_out = True
+            self.event.set()
+            self._task.cancel()
 
     def _interrupt(self, task: asyncio.Task[None]) -> None:
         if self.event.watchers:  # they end by themselves
-            self._timer = asyncio.get_running_loop().call_later(GRACE, task.cancel)
+            self._timers.append(asyncio.get_running_loop().call_later(GRACE, task.cancel))
         else:
             task.cancel()
 
@@ -276,7 +287,7 @@ class Run:
             return
         loop = task.get_loop()
         if not loop.is_closed():
-            loop.call_soon_threadsafe(task.cancel)
+            loop.call_soon_threadsafe(self._cancellation.request, "now")
 
     def __repr__(self) -> str:
         return f"<Run {self.run_id} {self.status}>"

@@ -56,6 +56,10 @@ class Answer:
     response: ResponseMetadataPayload | None = None
     error: Exception | None = None
 
+    def begin(self) -> None:
+        """Forget what an earlier try said of itself."""
+        self.usage, self.finish, self.response = Usage(), None, None
+
     @property
     def reason(self) -> str | None:
         """Why the model stopped; "error" when the call failed."""
@@ -148,6 +152,13 @@ class _Call:
 
     async def attempt(self) -> _Failure | None:
         """Call the model once; None when it answered to the end."""
+        self.answer.begin()
+        failure = await self._tried()
+        if failure is not None and self._cancelled.is_set():
+            raise RunCancelled  # the model's own way to say that it was cancelled
+        return failure
+
+    async def _tried(self) -> _Failure | None:
         try:
             await self._within_limits()
         except _Reported as reported:
@@ -160,6 +171,12 @@ class _Call:
             return _Failure(self._error_chunk(error), error, error.retryable)
         except Exception as error:
             return _Failure(self._error_chunk(error), error)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            broken = ModelError("The model waited for something that was cancelled")
+            return _Failure(self._error_chunk(broken), broken)
         if self.answer.finish is None:
             message = "The model's stream ended without a finish: the answer is cut off"
             truncated = ModelError(message, code="truncated")
@@ -194,6 +211,7 @@ class _Call:
         async with aclosing(self.answer.model.stream(self._request)) as stream:
             async for chunk in stream:
                 if type(chunk) is not TextDeltaChunk and self._aside(chunk):
+                    await log.room()
                     continue
                 if cancelled():  # for a model that does not take a cancellation
                     raise RunCancelled
@@ -201,6 +219,8 @@ class _Call:
                     chunk = self._with_own_id(chunk)
                 self.given = True
                 if waiting:
+                    if first.expired():  # the model kept it to itself
+                        raise TimeoutError
                     waiting = False
                     first.reschedule(None)
                 fold.add(chunk)

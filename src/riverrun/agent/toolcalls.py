@@ -45,8 +45,8 @@ class ToolCalls:
             await run_all([self._work(call) for call in self.calls], limit=limit)
         finally:
             if self.cancelled.is_set():
-                results = {key: end for key, end in self.outcomes.items() if isinstance(end, ToolResultChunk)}
-                self.outcomes = results
+                ended = self.outcomes.items()
+                self.outcomes = {call_id: end for call_id, end in ended if isinstance(end, ToolResultChunk)}
             self._write(ToolErrorChunk)
             self._write(ToolResultChunk)
 

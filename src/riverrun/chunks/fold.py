@@ -55,6 +55,7 @@ from riverrun.chunks.usage import Usage, sum_usage, total_usage
 Status: TypeAlias = Literal["running", "success", "failed", "canceled", "suspended", "tripwire"]
 """How a run stands."""
 
+_CUT_OFF = ("failed", "canceled")
 
 BlockKind: TypeAlias = Literal["text", "reasoning"]
 Metadata: TypeAlias = "dict[str, Any] | None"
@@ -207,28 +208,29 @@ def fold(chunks: Iterable[ChunkType]) -> Result:
     """Fold a stream, whole or cut off anywhere, into what it means."""
     result = Result()
     texts: list[list[str]] = [[]]
-    reasoning = StepFold()
+    reasoning = [StepFold()]
     usages: list[Usage] = []
     for chunk in chunks:
         match chunk:
             case TextDeltaChunk(p):
                 texts[-1].append(p.text)
-            case ReasoningDeltaChunk() | ReasoningStartChunk() | ReasoningEndChunk():
-                reasoning.add(chunk)
+            case ReasoningDeltaChunk() | ReasoningStartChunk() | ReasoningEndChunk() | ReasoningSignatureChunk():
+                reasoning[-1].add(chunk)
             case StepStartChunk(p):
                 result.warnings = p.warnings or []
                 result.request = p.request
                 texts.append([])
+                reasoning.append(StepFold())  # another step may use a block's id again
             case StepFinishChunk(p):
                 _finish_step(result, p, usages)
             case _:
                 _take(result, chunk)
-    parts = [part for part in reasoning.content() if isinstance(part, ReasoningPart)]
+    parts = [part for step in reasoning for part in step.content() if isinstance(part, ReasoningPart)]
     result.reasoning = parts
     result.reasoning_text = "".join(part.text for part in parts) if parts else None
     last_only = bool(result.tool_calls or result.tool_results) and result.suspend_payload is None
     result.text = "".join(piece for text in (texts[-1:] if last_only else texts) for piece in text)
-    if usages and result.status != "canceled":
+    if usages and result.status not in _CUT_OFF:
         result.usage = sum_usage(usages)
     return result
 
@@ -271,7 +273,7 @@ def _take_ending(result: Result, chunk: ChunkType) -> None:
                 result.status = "success"
             if p.response is not None:
                 result.response = p.response
-            if result.status == "canceled" and p.output is not None and p.output.usage is not None:
+            if result.status in _CUT_OFF and p.output is not None and p.output.usage is not None:
                 result.usage = p.output.usage  # the step that was cut off has no step-finish
         case _:
             pass

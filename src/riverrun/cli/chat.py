@@ -117,6 +117,7 @@ class Session:
             writer(sys.stdout),
             color=color_wanted(sys.stdout, no_color=not self.options.color),
             width=width_of(sys.stdout),
+            model=self.model.model_id,
         )
 
     def _tell(self, run: Run, fault: object) -> None:
@@ -224,6 +225,8 @@ def _model(options: Options) -> Model:
         return resolve_model(name or DEFAULT_MODEL)
     if name is None:
         raise ConfigError("--base-url needs --model: the name that the server has for the model")
+    if not options.base_url.startswith(("http://", "https://")):
+        raise ConfigError(f"--base-url begins with http:// or https://, unlike {options.base_url!r}")
     from riverrun.models.openai_chat import OpenAIChatModel
 
     provider, slash, model_id = name.partition("/")

@@ -11,7 +11,7 @@ from typing import cast
 
 from msgspec import UNSET
 
-from riverrun.chunks import FilePayload, FinishPayload, SourcePayload, UnknownChunk, Usage
+from riverrun.chunks import FilePayload, FinishPayload, SourcePayload, UnknownChunk
 from riverrun.chunks.codec import error_value, json_value
 
 _LONGEST = 20_000  # characters of a value that are looked at; no line shows that many
@@ -104,20 +104,13 @@ def size_text(size: float) -> str:
     return f"{size:,.1f} GB"
 
 
-def usage_text(finish: FinishPayload, *, steps: int, seconds: float, cancelled: bool) -> str:
-    """The last line of a run: model, tokens in and out, steps, seconds, why it ended."""
-    reason = finish.step_result.reason if finish.step_result is not None else None
-    parts = [
-        _model(finish),
-        _tokens(finish.output.usage if finish.output is not None else None),
-        f"{steps} step{'' if steps == 1 else 's'}",
-        f"{seconds:.1f} s",
-        "cancelled" if cancelled else reason or "finished",
-    ]
-    return " · ".join(part for part in parts if part)
+def finish_reason(finish: FinishPayload) -> str:
+    """Why the run ended, in the format's word."""
+    return (finish.step_result.reason if finish.step_result is not None else None) or "finished"
 
 
-def _model(finish: FinishPayload) -> str:
+def model_name(finish: FinishPayload) -> str:
+    """The model that answered, as far as it is known."""
     if finish.metadata is not None:
         asked = finish.metadata.model_metadata
         if finish.metadata.model_id or asked is not None:
@@ -125,8 +118,10 @@ def _model(finish: FinishPayload) -> str:
     return (finish.response.model_id if finish.response is not None else None) or ""
 
 
-def _tokens(usage: Usage | None) -> str:
-    if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
+def tokens_text(finish: FinishPayload) -> str:
+    """The run's tokens; nothing when the provider did not tell them."""
+    usage = finish.output.usage if finish.output is not None else None
+    if usage is None or not (usage.input_tokens or usage.output_tokens):
         return ""
     cached = f" ({usage.cached_input_tokens:,} cached)" if usage.cached_input_tokens else ""
     thought = f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""

@@ -66,9 +66,11 @@ from riverrun.cli.phrases import (
     arguments,
     error_text,
     file_text,
+    finish_reason,
+    model_name,
     source_text,
+    tokens_text,
     unknown_text,
-    usage_text,
     value_text,
     warning_text,
 )
@@ -78,7 +80,11 @@ _DEEPEST = 4  # levels of runs inside runs that are shown as such
 
 
 class Renderer:
-    """Shows one run. `width`: columns that a line about something may take; text is left to the terminal to wrap."""
+    """Shows one run.
+
+    `width`: columns that a line about something may take; text is left to the terminal to wrap. `model`: its name, for
+    runs that end before the provider says it. `clock` gives seconds. `depth`: how many runs this one is inside of.
+    """
 
     def __init__(
         self,
@@ -86,12 +92,14 @@ class Renderer:
         color: bool = False,
         width: int = 80,
         *,
+        model: str = "",
         clock: Callable[[], float] = time.monotonic,
         depth: int = 0,
     ) -> None:
         self._page = Page(write)
         self._color = color
         self._width = width
+        self._model = model
         self._clock = clock
         self._depth = depth
         self._began = clock()
@@ -315,8 +323,15 @@ class Renderer:
         if self._depth == 0:
             self._page.paragraph()
             seconds = self._clock() - self._began
-            text = usage_text(finish, steps=self._steps, seconds=seconds, cancelled=self._cancelled)
-            self._painted(one_line(text), DIM)
+            reason = "cancelled" if self._cancelled else finish_reason(finish)
+            parts = [
+                model_name(finish) or self._model,
+                tokens_text(finish),
+                f"{self._steps} step{'' if self._steps == 1 else 's'}",
+                f"{seconds:.1f} s",
+                reason,
+            ]
+            self._painted(one_line(" · ".join(part for part in parts if part)), DIM)
 
     # -- what is written inside a tool or a step
 

@@ -12,10 +12,12 @@ from riverrun.types import Model
 def resolve_model(model: str | Model) -> Model:
     """A model for a name ("provider/model-id", "local:/path/file.gguf"); a model is given back as it is.
 
-    Raises ConfigError for a name that is none, with the ones there are; MissingExtraError and MissingKeyError when the
-    provider's SDK or its key is missing.
+    Raises ConfigError for a name that is none, with the ones there are, and for what is no model; MissingExtraError and
+    MissingKeyError when the provider's SDK or its key is missing.
     """
     if not isinstance(model, str):
+        if not callable(getattr(model, "stream", None)):
+            raise ConfigError(f"a model is a name or has a method `stream`, unlike {model!r:.80}")
         return model
     if model.startswith("local:"):
         return _local(model.removeprefix("local:"))

@@ -30,8 +30,8 @@ class Call:
 class ScriptedModel:
     """A model that answers call after call from its script and remembers what it was asked (`requests`).
 
-    Readers get a turn after each part, as with a network. It is strict: a call more than scripted raises ModelError, and `assert_done()` (or leaving a `with` block) raises
-    AssertionError while scripted calls are left.
+    Readers get a turn after each part, as with a network. It is strict: a call more than scripted raises ModelError,
+    and `assert_done()` (or leaving a `with` block) raises AssertionError while scripted calls are left.
     """
 
     def __init__(

@@ -76,6 +76,11 @@ class SseReader:
         return events
 
     def _block(self, block: bytes, events: list[Event]) -> None:
+        if block.startswith(b"event: ") and not self._json:
+            first, _, second = block.partition(b"\n")
+            if second.startswith(b"data: ") and b"\n" not in second:
+                events.append(_event([second[6:]], first[7:]))
+                return
         data: list[bytes] = []
         name = b""
         for line in block.split(b"\n"):

@@ -94,13 +94,14 @@ class AgentStream:
         """The turn that a chunk other than start opens: rightly in a resumed stream and in a model's."""
         if self.model:
             if not isinstance(chunk, StepStartChunk):
-                self.log.error(at, f"{chunk.type} before step-start")
+                self.log.error(at, f"{chunk.type} at the beginning; expected step-start")
         elif isinstance(chunk, _OPENS_RESUMED):
             turn = Turn(at, chunk.run_id)
             turn.step = Step(at, resumed=True)
             return turn
         else:
-            self.log.error(at, f"{chunk.type} before start")
+            begin = "expected start or, in a resumed stream, the outcome of a call"
+            self.log.error(at, f"{chunk.type} at the beginning; {begin}")
         return Turn(at, chunk.run_id, implied=True)
 
     def _other_run(self, turn: Turn, run_id: str, chunk: ChunkType, at: int) -> None:

@@ -141,8 +141,9 @@ def _called(stream: AgentStream, turn: Turn, chunk: ChunkType, call_id: str, at:
         return False
     if step.resumed or call_id in step.calls:
         return True
-    place = f"the step opened at chunk {step.opened}, with calls {', '.join(map(repr, step.calls)) or 'none'}"
-    stream.log.error(at, f"{chunk.type} of {call_id!r}, which is no call of {place}")
+    calls = ", ".join(map(repr, step.calls)) or "none"
+    place = f"(opened at chunk {step.opened}; calls: {calls})"
+    stream.log.error(at, f"{chunk.type} of {call_id!r}, which is no call of its step {place}")
     return False
 
 

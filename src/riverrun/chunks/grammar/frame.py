@@ -24,7 +24,7 @@ def start(stream: AgentStream, chunk: StartChunk, at: int) -> None:
     if stream.model:
         stream.log.error(at, "start in a model's stream; expected step-start … finish")
     missing = stream.missing()
-    if missing is not None:
+    if missing is not None and not (stream.turn and stream.turn.implied):
         stream.log.error(at, f"start {missing}")
     stream.over = None
     stream.tasks.ended.clear()

@@ -28,7 +28,7 @@ StepEnd = WorkflowStepResultChunk | WorkflowStepSuspendedChunk
 class WorkflowStream:
     """State of a workflow's stream. A step is known by its call id, or by its id where it has none."""
 
-    __slots__ = ("asleep", "last", "log", "opened", "over", "run_id", "steps")
+    __slots__ = ("asleep", "last", "log", "opened", "over", "run_id", "steps", "stray")
 
     def __init__(self, log: Log) -> None:
         self.log = log
@@ -36,6 +36,8 @@ class WorkflowStream:
         self.over: int | None = None
         """The workflow-finish of the last run."""
         self.run_id: str | None = None
+        self.stray: str | None = None
+        """The last other run id that was reported."""
         self.steps: dict[str, int] = {}
         """The open steps."""
         self.asleep: set[str] = set()
@@ -47,6 +49,7 @@ class WorkflowStream:
         """A run begins."""
         self.opened = at
         self.run_id = chunk.run_id
+        self.stray = None
         self.steps.clear()
         self.asleep.clear()
 
@@ -68,13 +71,15 @@ def start(stream: WorkflowStream, chunk: WorkflowStartChunk, at: int) -> None:
 
 def inside(stream: WorkflowStream, chunk: ChunkType, at: int) -> None:
     if stream.opened is None:
-        place = "before workflow-start" if stream.over is None else f"after workflow-finish (chunk {stream.over})"
-        stream.log.error(at, f"{chunk.type} {place}")
+        place = "at the beginning" if stream.over is None else f"after workflow-finish (chunk {stream.over})"
+        stream.log.error(at, f"{chunk.type} {place}; expected workflow-start")
         stream.open(chunk, at)
-    elif chunk.run_id is not None and chunk.run_id != stream.run_id:
-        if stream.run_id is not None:
+    elif chunk.run_id is not None and chunk.run_id not in (stream.run_id, stream.stray):
+        if stream.run_id is None:
+            stream.run_id = chunk.run_id
+        else:
             stream.log.error(at, f"{chunk.type} of run {chunk.run_id!r} in the stream of run {stream.run_id!r}")
-        stream.run_id = chunk.run_id
+            stream.stray = chunk.run_id
 
 
 def step_start(stream: WorkflowStream, chunk: WorkflowStepStartChunk, at: int) -> None:

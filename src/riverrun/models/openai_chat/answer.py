@@ -47,7 +47,7 @@ _KEPT = ("system_fingerprint", "service_tier", "provider", "moderation", "prompt
 
 
 class Answer:
-    """Gathers it, event by event. What is said more than once counts as it was said last, but for id, model and time."""
+    """Gathers it, event by event. What is said again replaces what was said before, but for id, model and time."""
 
     def __init__(self, *, run_id: str, provider: str, headers: Mapping[str, str] | None) -> None:
         self.raw_reason: str | None = None
@@ -57,7 +57,7 @@ class Answer:
         self._headers = dict(headers) if headers else None
         self._about: dict[str, Any] = {}  # id, model and created: the first that are not empty
         self._announced = False
-        self._logprobs: dict[str, list[Any]] = {}
+        self._logprobs: dict[str, list[object]] = {}
         self._refusal = ""
         self._kept: dict[str, Any] = {}
 
@@ -77,8 +77,8 @@ class Answer:
         """Take what a choice has beside its delta."""
         self._note_usage(choice.get("usage"))
         for name, entries in _mapping(choice.get("logprobs")).items():
-            if isinstance(entries, list) and entries:
-                self._logprobs.setdefault(name, []).extend(cast("list[Any]", entries))
+            if isinstance(entries, list):
+                self._logprobs.setdefault(name, []).extend(cast("list[object]", entries))
         if reason := choice.get("finish_reason"):
             self.raw_reason = str(reason)
         if native := choice.get("native_finish_reason"):
@@ -121,8 +121,9 @@ class Answer:
             reason = "tool-calls"
         if self._refusal:
             self._kept["refusal"] = self._refusal
+        logprobs = {name: tokens for name, tokens in self._logprobs.items() if tokens}
         payload = FinishPayload(
-            step_result=StepResult(reason=reason, raw_reason=self.raw_reason, logprobs=self._logprobs or None),
+            step_result=StepResult(reason=reason, raw_reason=self.raw_reason, logprobs=logprobs or None),
             output=StepOutput(usage=Usage() if self.usage is None else read_usage(self.usage)),
             metadata=StepMetadata(provider_metadata={self._provider: self._kept} if self._kept else None),
         )

@@ -36,9 +36,10 @@ async def client_of(user: object, base_url: str, api_key: str) -> AsyncOpenAI:
     clients = _clients_of(asyncio.get_running_loop())
     kept = clients.get((base_url, api_key))
     if kept is None:
-        from openai import AsyncOpenAI
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        client = AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0)
+        # With an HTTP client of ours: the SDK's own makes a task when it is collected, whose loop may be gone by then.
+        client = AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0, http_client=DefaultAsyncHttpxClient())
         kept = _Kept(client, _keep(client, clients, (base_url, api_key)))
         clients[base_url, api_key] = kept
         await anext(kept.keeper)  # from here on the loop knows the generator

@@ -55,12 +55,12 @@ def model_error(
     `status` is the HTTP status of the response that carried it (None inside a 200 stream; a code that is an HTTP
     status counts then). `secret`, the API key, is never repeated.
     """
-    nested = _mapping(failure).get("error")
-    said = nested if isinstance(nested, dict | str) and nested else failure
-    members = _mapping(cast("object", said))
+    nested: object = _mapping(failure).get("error")
+    said = nested if nested and nested is not True else failure
+    members = _mapping(said)
     code = _code(members)
     status = status or _status(code) or _status(members.get("status"))
-    message = _message(cast("object", said), status)
+    message = _message(said, status)
     return ModelError(
         message.replace(secret, "***") if secret else message,
         status=status,
@@ -95,9 +95,8 @@ def _status(code: object) -> int | None:
 def _message(said: object, status: int | None) -> str:
     members = _mapping(said)
     text = said if isinstance(said, str) else next((members[name] for name in _MESSAGES if members.get(name)), None)
-    if text is None and said:
-        text = said
-    if text is None:
+    text = text or said
+    if not text:
         return "the provider failed" + ("" if status is None else f" with status {status}") + " and did not say why"
     if not isinstance(text, str):
         text = msgspec.json.encode(text, enc_hook=str).decode()

@@ -80,7 +80,7 @@ class MessageWriter:
             case FilePart():
                 content = file_content(part)
             case _:
-                self._warn(f"a {part.type} part in a user message is not sent")
+                self._warn(f"a part of type {part.type} in a user message is not sent")
                 return None
         return None if content is None else _merged(content, options_for(part.provider_options, self._provider))
 
@@ -135,7 +135,7 @@ class MessageWriter:
                 result = {"role": "tool", "tool_call_id": part.tool_call_id, "content": self._output(part)}
                 self._written.append({**result, **options_for(part.provider_options, self._provider)})
             else:
-                self._warn(f"a {part.type} part in a tool message is not sent")
+                self._warn(f"a part of type {part.type} in a tool message is not sent")
 
     def _output(self, part: ToolResultPart) -> str:
         output = part.output

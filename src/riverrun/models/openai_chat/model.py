@@ -126,7 +126,7 @@ class OpenAIChatModel:
 
         client = self._client or await client_of(self, self._base_url, self._key)
         try:
-            return await client.post(
+            response = await client.post(
                 "/chat/completions",
                 cast_to=httpx2.Response,
                 body=body,
@@ -134,6 +134,7 @@ class OpenAIChatModel:
                 stream=True,
                 stream_cls=AsyncStream[object],
             )
+            return cast("httpx2.Response", response)  # what the SDK gives for this cast_to
         except APIStatusError as error:
             raise self._failure(error) from error
         except APIConnectionError as error:
@@ -146,8 +147,8 @@ class OpenAIChatModel:
             said: object = msgspec.json.decode(response.content)
         except (msgspec.DecodeError, UnicodeDecodeError):
             said = response.text[:500]
-        if isinstance(said, list) and said:  # Google's servers put the error in a list
-            said = cast("object", said[0])
+        if isinstance(said, list):  # Google's servers put the error in a list
+            said = next(iter(cast("list[object]", said)), None)
         return model_error(
             said, status=response.status_code, retry_after=_retry_after(response.headers), secret=self._key
         )

@@ -24,7 +24,7 @@ class ReasoningDetails:
         return bool(self._details)
 
     def add(self, pieces: list[Any]) -> str:
-        """Take the details of one delta (what is no object is passed over); gives the text in them that is to be shown."""
+        """Take the details of one delta, but what is no object; gives the text in them that is to be shown."""
         shown = ""
         for detail in pieces:
             if isinstance(detail, dict):

@@ -81,9 +81,9 @@ class StreamDecoder:
         """The chunks of one event, given its data and its SSE name. Nothing comes after a failure or the end."""
         if self._way is not None and event != "error":
             plain = read_plain(data)
-            chunk = None if plain is None else self._short(self._way, plain)
-            if chunk is not None:
-                return [chunk]
+            chunks = None if plain is None else self._short(self._way, plain)
+            if chunks is not None:
+                return chunks
             self._tries += 1
             if self._tries >= _TRIES:
                 self._way = None
@@ -98,9 +98,8 @@ class StreamDecoder:
         if self.error is not None:
             return out
         if not self.done and self._answer.raw_reason is None:
-            self._fail(
-                ModelError("the answer was truncated: its end is missing", code="truncated", retryable=True), out
-            )
+            truncated = ModelError("the answer was truncated: its end is missing", code="truncated", retryable=True)
+            self._fail(truncated, out)
             return out
         self._settle_text(out)
         self._blocks.close(out)
@@ -122,8 +121,8 @@ class StreamDecoder:
 
     # -- events
 
-    def _short(self, way: _Way, event: PlainEvent) -> ChunkType | None:
-        """The chunk of an event that goes on with what is open; None for any other."""
+    def _short(self, way: _Way, event: PlainEvent) -> list[ChunkType] | None:
+        """The chunks of an event that goes on with what is open; None for any other."""
         if event.usage:
             self._answer.usage = event.usage
         delta = event.choices[0].delta
@@ -131,25 +130,29 @@ class StreamDecoder:
         if way == "text":
             if text and not (reasoning or delta.tool_calls or delta.reasoning_details):
                 payload = TextDeltaPayload(self._blocks.id, text)
-                return TextDeltaChunk(payload, run_id=self._run_id, from_="AGENT")
+                return [TextDeltaChunk(payload, run_id=self._run_id, from_="AGENT")]
         elif way == "reasoning":
             if reasoning and not (text or delta.tool_calls):
                 if delta.reasoning_details:
                     self._blocks.details.add(delta.reasoning_details)
                 grown = ReasoningDeltaPayload(self._blocks.id, reasoning)
-                return ReasoningDeltaChunk(grown, run_id=self._run_id, from_="AGENT")
-        elif way == "calls":
-            return self._short_call(delta)
+                return [ReasoningDeltaChunk(grown, run_id=self._run_id, from_="AGENT")]
+        elif not (reasoning or delta.reasoning_details):
+            return self._short_call(delta) if way == "calls" else self._short_think(delta)
         return None
 
-    def _short_call(self, delta: PlainDelta) -> ChunkType | None:
-        if delta.content or delta.reasoning or delta.reasoning_content or delta.reasoning_details:
+    def _short_call(self, delta: PlainDelta) -> list[ChunkType] | None:
+        if delta.content or not delta.tool_calls or len(delta.tool_calls) > 1:
             return None
-        match delta.tool_calls:
-            case [fragment] if fragment.function.arguments:
-                return self._calls.grow(fragment.index, fragment.function.arguments)
-            case _:
-                return None
+        fragment = delta.tool_calls[0]
+        return self._calls.grow(fragment.index, fragment.function.arguments or "")
+
+    def _short_think(self, delta: PlainDelta) -> list[ChunkType] | None:
+        if not delta.content or delta.tool_calls:
+            return None
+        out: list[ChunkType] = []
+        self._text(delta.content, out)
+        return out
 
     def _event(self, data: bytes, name: str, out: list[ChunkType]) -> None:
         if data == b"[DONE]":
@@ -284,8 +287,7 @@ class StreamDecoder:
 
     def _reasoning(self, delta: dict[str, Any], out: list[ChunkType]) -> None:
         """Reasoning has several names, and may come under more than one of them; it counts once."""
-        details = delta.get("reasoning_details")
-        shown = self._blocks.details.add(cast("list[Any]", details)) if isinstance(details, list) and details else ""
+        shown = self._blocks.details.add(_items(delta.get("reasoning_details")))
         text = delta.get("reasoning_content")
         if isinstance(text, str) and text:
             self._native_reasoning(text, out)
@@ -316,12 +318,9 @@ class StreamDecoder:
     def _go_on(self) -> None:
         """Find the short way for the deltas of the block that is open."""
         kind = self._blocks.kind
-        if kind is None or kind == "refusal" or self._think is not None:
-            self._way = None
-        else:
-            self._go(kind)
+        self._go("think" if self._think is not None else None if kind == "refusal" else kind)
 
-    def _go(self, way: _Way) -> None:
+    def _go(self, way: _Way | None) -> None:
         self._tries = 0
         self._way = None if self._include_raw else way
 
@@ -337,7 +336,8 @@ def _json(data: bytes) -> object:
         pass
     try:  # what msgspec refuses: halves of surrogate pairs, bytes that are no UTF-8, NaN
         value = json.loads(data.decode("utf-8", "replace"))
-        return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+        text = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return json.loads(text)
     except (ValueError, RecursionError):
         return _NO_JSON
 

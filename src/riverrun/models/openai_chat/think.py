@@ -21,7 +21,7 @@ class ThinkTags:
     def __init__(self) -> None:
         self.settled = False
         self._inside = False
-        self._held = ""
+        self._held: str = ""
 
     def feed(self, text: str) -> list[Piece]:
         """Take the next piece of the answer; gives what is certain by now."""

@@ -52,7 +52,7 @@ class ToolCalls:
         self._by_index: dict[int, _Call] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._calls)
+        return any(call.name or call.pieces for call in self._calls)
 
     def feed(self, fragments: Sequence[object]) -> list[ChunkType]:
         """Take the `tool_calls` of one delta; what is no object is passed over."""
@@ -62,13 +62,15 @@ class ToolCalls:
                 self._fragment(cast("dict[str, Any]", fragment), chunks)
         return chunks
 
-    def grow(self, index: int, args: str) -> ChunkType | None:
+    def grow(self, index: int, args: str) -> list[ChunkType] | None:
         """A fragment that only continues the arguments of a call that was begun; None if there is no such call."""
         call = self._by_index.get(index)
         if call is None or not call.started:
             return None
+        if not args:
+            return []
         call.pieces.append(args)
-        return self._delta_chunk(call, args)
+        return [self._delta_chunk(call, args)]
 
     def end(self) -> list[ChunkType]:
         """The answer is complete: end the calls and give them whole."""
@@ -139,7 +141,7 @@ class ToolCalls:
         if not name or not call.name:
             return False
         if not call.pieces:  # two calls without arguments
-            return name != call.name and {name, call.name} <= self._names
+            return not name.startswith(call.name) and {name, call.name} <= self._names
         begins = args.lstrip().startswith("{") or (not args and name != call.name)
         return begins and _is_object(call.pieces)
 

@@ -1,0 +1,449 @@
+"""Requests → bodies: every kind of message, setting and option."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from riverrun.chunks import (
+    AssistantMessage,
+    Extra,
+    FilePart,
+    Message,
+    ReasoningPart,
+    StepFold,
+    SystemMessage,
+    TextPart,
+    ToolCallPart,
+    ToolMessage,
+    ToolOutput,
+    ToolResultPart,
+    UnknownMessage,
+    UnknownPart,
+    UserMessage,
+)
+from riverrun.errors import ConfigError
+from riverrun.models.openai_chat.request import ChatRequest, chat_request
+from riverrun.types import ModelRequest, NamedTool, Settings, ToolSpec
+from tests.models.openai_chat import RUN, decode, event
+
+PNG = b"\x89PNG\r\n\x1a\n0000"
+PNG_TEXT = base64.b64encode(PNG).decode()
+ADD = ToolSpec(
+    name="add", description="Adds.", input_schema={"type": "object", "properties": {"a": {"type": "integer"}}}
+)
+
+
+def built(*messages: Message, provider: str = "openai-chat", official: bool = False, **members: Any) -> ChatRequest:
+    request = ModelRequest(messages=messages or (user("hi"),), run_id=RUN, **members)
+    return chat_request(request, model_id="m", provider=provider, official=official)
+
+
+def sent(*messages: Message, **members: Any) -> list[dict[str, Any]]:
+    return built(*messages, **members).body["messages"]
+
+
+def user(text: str) -> UserMessage:
+    return UserMessage(content=[TextPart(text=text)])
+
+
+def call(call_id: str = "c1", name: str = "add", **members: Any) -> ToolCallPart:
+    return ToolCallPart(tool_call_id=call_id, tool_name=name, **members)
+
+
+def result(kind: str, value: Any, call_id: str = "c1", **members: Any) -> ToolMessage:
+    part = ToolResultPart(tool_call_id=call_id, tool_name="add", output=ToolOutput(kind, value), **members)
+    return ToolMessage(content=[part])
+
+
+def test_a_plain_request():
+    assert built(user("hi")) == ChatRequest(
+        {
+            "model": "m",
+            "messages": [{"role": "user", "content": "hi"}],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        },
+        [],
+    )
+
+
+# -- messages
+
+
+def test_system_and_user_messages():
+    assert sent(SystemMessage(content="be brief"), user("hi")) == [
+        {"role": "system", "content": "be brief"},
+        {"role": "user", "content": "hi"},
+    ]
+
+
+def test_empty_texts_and_messages_without_content_are_never_sent():
+    empty = [TextPart(text="")]
+    messages = (
+        SystemMessage(content=""),
+        UserMessage(content=empty),
+        AssistantMessage(content=[*empty, ReasoningPart(text="hm")]),
+        UserMessage(content=[*empty, TextPart(text="hi")]),
+    )
+    assert sent(*messages) == [{"role": "user", "content": "hi"}]
+
+
+def test_several_parts_of_a_user_message_are_a_list():
+    message = UserMessage(content=[TextPart(text="a"), TextPart(text="b")])
+    assert sent(message) == [
+        {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "media_type", "url"),
+    [
+        (PNG, "image/png", f"data:image/png;base64,{PNG_TEXT}"),
+        (PNG, "image/*", f"data:image/png;base64,{PNG_TEXT}"),
+        (b"\xff\xd8\xff\xe0", "image/*", "data:image/jpeg;base64,/9j/4A=="),
+        (b"?", "image/*", "data:image/png;base64,Pw=="),
+        (PNG_TEXT, "image/png", f"data:image/png;base64,{PNG_TEXT}"),
+        (f"data:image/png;base64,{PNG_TEXT}", "image/png", f"data:image/png;base64,{PNG_TEXT}"),
+        ("https://a.example/x.png", "image/png", "https://a.example/x.png"),
+    ],
+    ids=["bytes", "bytes of an unknown type", "jpeg", "unknown bytes", "base64", "data URL", "URL"],
+)
+def test_images(data: bytes | str, media_type: str, url: str):
+    message = UserMessage(content=[FilePart(data=data, media_type=media_type)])
+    assert sent(message) == [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]
+
+
+@pytest.mark.parametrize(
+    ("part", "content"),
+    [
+        (
+            FilePart(data=b"\x01", media_type="audio/wav"),
+            {"type": "input_audio", "input_audio": {"data": "AQ==", "format": "wav"}},
+        ),
+        (
+            FilePart(data="data:audio/mpeg;base64,AQ==", media_type="audio/mpeg"),
+            {"type": "input_audio", "input_audio": {"data": "AQ==", "format": "mp3"}},
+        ),
+        (
+            FilePart(data=b"\x01", media_type="application/pdf", filename="x.pdf"),
+            {"type": "file", "file": {"filename": "x.pdf", "file_data": "data:application/pdf;base64,AQ=="}},
+        ),
+        (
+            FilePart(data="AQ==", media_type="application/pdf"),
+            {"type": "file", "file": {"filename": "file.pdf", "file_data": "data:application/pdf;base64,AQ=="}},
+        ),
+        (FilePart(data="file-7", media_type="application/pdf"), {"type": "file", "file": {"file_id": "file-7"}}),
+        (
+            FilePart(data="https://a.example/v.mp4", media_type="video/mp4"),
+            {"type": "video_url", "video_url": {"url": "https://a.example/v.mp4"}},
+        ),
+    ],
+    ids=["wav", "mp3 as data URL", "pdf", "pdf without a name", "uploaded file", "video"],
+)
+def test_other_files(part: FilePart, content: dict[str, Any]):
+    assert sent(UserMessage(content=[part])) == [{"role": "user", "content": [content]}]
+
+
+def test_sound_behind_a_url_cannot_be_sent():
+    with pytest.raises(ConfigError, match="bytes or base64"):
+        built(UserMessage(content=[FilePart(data="https://a.example/x.wav", media_type="audio/wav")]))
+
+
+def test_options_of_parts_and_messages_are_merged_into_their_json():
+    options = {"openai": {"image_url": {"detail": "low"}}, "other": {"x": 1}}
+    image = FilePart(data="https://a.example/x.png", media_type="image/png", provider_options=options)
+    text = TextPart(text="a", provider_options={"acme": {"cache_control": {"type": "ephemeral"}}})
+    message = UserMessage(content=[text, image], provider_options={"openai-chat": {"name": "ann"}})
+    assert sent(message, provider="acme") == [
+        {
+            "role": "user",
+            "name": "ann",
+            "content": [
+                {"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}},
+                {"type": "image_url", "image_url": {"url": "https://a.example/x.png", "detail": "low"}},
+            ],
+        }
+    ]
+
+
+def test_an_assistant_message_with_text_and_calls():
+    message = AssistantMessage(content=[TextPart(text="I "), TextPart(text="add."), call(input={"a": [1, "é"]})])
+    assert sent(message, result("json", {"sum": 2})) == [
+        {
+            "role": "assistant",
+            "content": "I add.",
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":[1,"é"]}'}},
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": '{"sum":2}'},
+    ]
+
+
+def test_a_call_whose_arguments_could_not_be_read_has_none():
+    (message,) = sent(AssistantMessage(content=[call()]))
+    assert message["content"] is None
+    assert message["tool_calls"][0]["function"]["arguments"] == "{}"
+
+
+@pytest.mark.parametrize(
+    ("name", "valid"), [("functions.add:0", "functions_add_0"), ("", "unknown"), ("x" * 80, "x" * 64), ("ädd", "_dd")]
+)
+def test_a_name_that_the_model_made_up_is_sent_in_a_form_that_the_api_takes(name: str, valid: str):
+    (message,) = sent(AssistantMessage(content=[call(name=name)]))
+    assert message["tool_calls"][0]["function"]["name"] == valid
+
+
+def test_calls_that_the_provider_ran_are_not_sent():
+    message = AssistantMessage(content=[TextPart(text="a"), call(provider_executed=True)])
+    assert sent(message) == [{"role": "assistant", "content": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("output", "content"),
+    [
+        (ToolOutput("text", "ok"), "ok"),
+        (ToolOutput("text", ""), "(no output)"),
+        (ToolOutput("json", {"a": [1, None]}), '{"a":[1,null]}'),
+        (ToolOutput("json", None), "null"),
+        (ToolOutput("error-text", "no such city"), "no such city"),
+        (ToolOutput("error-json", {"code": 7}), '{"code":7}'),
+        (ToolOutput("text", {"not": "text"}), '{"not":"text"}'),
+        (ToolOutput("content", [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]), "a\nb"),
+        (ToolOutput("content", [{"type": "odd", "x": 1}]), '{"type":"odd","x":1}'),
+        (ToolOutput("content", []), "(no output)"),
+    ],
+    ids=lambda value: None if isinstance(value, str) else f"{value.type} {value.value!r:.20}",
+)
+def test_tool_results(output: ToolOutput, content: str):
+    part = ToolResultPart(tool_call_id="c1", tool_name="add", output=output)
+    assert sent(ToolMessage(content=[part])) == [{"role": "tool", "tool_call_id": "c1", "content": content}]
+
+
+def test_images_of_tool_results_follow_all_results_as_a_users():
+    shot = [{"type": "text", "text": "done"}, {"type": "image-data", "data": "AQ==", "mediaType": "image/png"}]
+    linked = [{"type": "image-url", "url": "https://a.example/x.png"}]
+    messages = sent(result("content", shot), result("content", linked, "c2"), result("text", "ok", "c3"), user("go on"))
+    assert [message["role"] for message in messages] == ["tool", "tool", "tool", "user", "user"]
+    assert [message["content"] for message in messages[:3]] == ["done\n(images follow)", "(images follow)", "ok"]
+    assert messages[3]["content"] == [
+        {"type": "text", "text": "Images of the tool call c1 (add):"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AQ=="}},
+        {"type": "text", "text": "Images of the tool call c2 (add):"},
+        {"type": "image_url", "image_url": {"url": "https://a.example/x.png"}},
+    ]
+
+
+def test_what_cannot_be_sent_is_warned_of():
+    request = built(
+        UserMessage(content=[TextPart(text="a"), UnknownPart(type="odd")]),
+        AssistantMessage(content=[TextPart(text="b"), FilePart(data="AQ==", media_type="image/png")]),
+        ToolMessage(content=[TextPart(text="c")]),
+    )
+    assert [warning["message"] for warning in request.warnings] == [
+        "a part of type odd in a user message is not sent",
+        "a file in an assistant message is not sent",
+        "a part of type text in a tool message is not sent",
+    ]
+
+
+def test_a_message_of_another_form_is_sent_as_it_is():
+    assert sent(UnknownMessage(role="developer", extra=Extra({"content": "x"}))) == [
+        {"role": "developer", "content": "x"}
+    ]
+
+
+# -- what a server gave and wants back
+
+
+def replayed(*events: bytes, provider: str = "openai-chat") -> dict[str, Any]:
+    """The assistant message that follows from a stream, as the agent makes it."""
+    fold = StepFold()
+    for chunk in decode(*events, provider=provider).chunks:
+        fold.add(chunk)
+    (message,) = sent(AssistantMessage(content=fold.content()), provider=provider)
+    return message
+
+
+def test_a_thought_signature_goes_back_on_its_call():
+    """Bug report earendil-works/pi#9444."""
+    extra = {"google": {"thought_signature": "AbC="}}
+    calls = [
+        {"index": 0, "id": "c1", "function": {"name": "now", "arguments": "{}"}, "extra_content": extra},
+        {"index": 1, "id": "c2", "function": {"name": "now", "arguments": "{}", "thoughtSignature": "x"}},
+    ]
+    message = replayed(event({"tool_calls": calls}, "tool_calls"))
+    assert message["tool_calls"][0]["extra_content"] == extra
+    assert message["tool_calls"][1]["function"] == {"name": "now", "arguments": "{}", "thoughtSignature": "x"}
+    assert "extra_content" not in message["tool_calls"][1]
+
+
+def test_reasoning_content_goes_back():
+    message = replayed(
+        event({"reasoning_content": "h"}), event({"reasoning_content": "m"}), event({"content": "a"}, "stop")
+    )
+    assert message == {"role": "assistant", "content": "a", "reasoning_content": "hm"}
+
+
+def test_reasoning_details_go_back_in_their_order():
+    text = {"type": "reasoning.text", "text": "hm", "signature": "S", "index": 0}
+    encrypted = {"type": "reasoning.encrypted", "data": "eA==", "index": 1}
+    message = replayed(
+        event({"reasoning": "hm", "reasoning_details": [text]}),
+        event({"content": "a"}),
+        event({"reasoning_details": [encrypted]}, "stop"),
+    )
+    assert message == {"role": "assistant", "content": "a", "reasoning_details": [text, encrypted]}
+
+
+def test_reasoning_that_no_server_asked_for_stays_here():
+    message = replayed(event({"reasoning": "hm"}), event({"content": "a"}, "stop"))
+    assert message == {"role": "assistant", "content": "a"}
+    assert replayed(event({"content": "<think>hm</think>a"}, "stop")) == message
+
+
+def test_what_another_provider_gave_stays_here():
+    options = {"anthropic": {"signature": "S"}, "deepseek": {"field": "reasoning_content"}}
+    parts = [ReasoningPart(text="hm", provider_options=options), TextPart(text="a")]
+    assert sent(AssistantMessage(content=parts)) == [{"role": "assistant", "content": "a"}]
+
+
+def test_a_refusal_is_sent_as_text():
+    assert replayed(event({"refusal": "No."}, "stop")) == {"role": "assistant", "content": "No."}
+
+
+# -- tools, settings, options
+
+
+def test_tools():
+    strict = ToolSpec(name="now", description="", input_schema={}, strict=True, provider_options={"openai": {"x": 1}})
+    body = built(tools=[ADD, strict]).body
+    assert body["tools"] == [
+        {"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": dict(ADD.input_schema)}},
+        {
+            "type": "function",
+            "function": {"name": "now", "parameters": {"type": "object", "properties": {}}, "strict": True},
+            "x": 1,
+        },
+    ]
+    assert "tool_choice" not in body
+    assert "parallel_tool_calls" not in body
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent_choice"),
+    [
+        ("none", "none"),
+        ("required", "required"),
+        (NamedTool("add"), {"type": "function", "function": {"name": "add"}}),
+    ],
+)
+def test_tool_choices(choice: Any, sent_choice: Any):
+    assert built(tools=[ADD], tool_choice=choice).body["tool_choice"] == sent_choice
+
+
+def test_choices_without_tools_are_not_sent():
+    body = built(tool_choice="required", settings=Settings(parallel_tool_calls=False)).body
+    assert not {"tool_choice", "parallel_tool_calls", "tools"} & body.keys()
+
+
+@pytest.mark.parametrize("name", ["", "my tool", "a.b", "x" * 65, "ä"])
+def test_a_tool_whose_name_the_api_refuses_is_an_error(name: str):
+    with pytest.raises(ConfigError, match="tool name"):
+        built(tools=[ToolSpec(name=name, description="", input_schema={})])
+
+
+def test_all_settings():
+    settings = Settings(
+        max_output_tokens=5,
+        temperature=0.0,
+        top_p=0.5,
+        presence_penalty=0.1,
+        frequency_penalty=0.2,
+        stop_sequences=("a", "b"),
+        seed=0,
+        parallel_tool_calls=False,
+        reasoning_effort="low",
+        headers={"x-a": "b"},
+    )
+    body = built(settings=settings, tools=[ADD]).body
+    plain = built(tools=[ADD]).body
+    assert {name: value for name, value in body.items() if name not in plain} == {
+        "max_tokens": 5,
+        "temperature": 0.0,
+        "top_p": 0.5,
+        "presence_penalty": 0.1,
+        "frequency_penalty": 0.2,
+        "stop": ["a", "b"],
+        "seed": 0,
+        "parallel_tool_calls": False,
+        "reasoning_effort": "low",
+    }
+
+
+def test_openais_own_server_has_another_name_for_the_token_limit():
+    body = built(settings=Settings(max_output_tokens=5), official=True).body
+    assert body["max_completion_tokens"] == 5
+    assert "max_tokens" not in body
+
+
+def test_top_k_is_warned_of_unless_it_is_an_option():
+    assert built(settings=Settings(top_k=3)).warnings == [{"type": "unsupported-setting", "setting": "topK"}]
+    request = built(settings=Settings(top_k=3), provider_options={"acme": {"top_k": 3}}, provider="acme")
+    assert request.warnings == []
+    assert request.body["top_k"] == 3
+
+
+def test_provider_options_are_merged_untouched_and_the_providers_own_come_last():
+    options = {
+        "openai": {"a": 1, "b": {"x": [1]}, "stream_options": {"include_usage": False}},
+        "openai-chat": {"c": 2, "d": None},
+        "acme": {"c": 3},
+        "anthropic": {"e": 4},
+    }
+    body = built(provider_options=options, provider="acme").body
+    assert body["b"] is options["openai"]["b"]
+    assert (body["a"], body["c"], body["d"]) == (1, 3, None)
+    assert body["stream_options"] == {"include_usage": False}
+    assert "e" not in body
+
+
+STRICT = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "array", "items": {"type": "object", "properties": {}, "additionalProperties": False}}
+    },
+    "required": ["a"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "strict"),
+    [
+        (STRICT, True),
+        ({**STRICT, "required": []}, None),
+        ({**STRICT, "properties": {"a": {"type": "object"}}}, None),
+        ({"type": "object"}, None),
+        ({"$defs": {"b": {"type": "object"}}, **STRICT}, None),
+        ({**STRICT, "title": "A plan!", "description": "x"}, True),
+    ],
+    ids=["closed", "optional member", "open object inside", "open", "open definition", "title"],
+)
+def test_a_response_format_is_strict_where_its_schema_allows_it(schema: dict[str, Any], strict: bool | None):
+    assert built(response_format=schema).body["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {
+            "name": "A_plan_" if "title" in schema else "response",
+            "schema": schema,
+            **({} if strict is None else {"strict": strict}),
+        },
+    }
+
+
+def test_a_request_is_not_changed_by_what_is_built_of_it():
+    message = AssistantMessage(content=[call(input={"a": 1}, provider_options={"openai": {"function": {"x": 1}}})])
+    assert sent(message) == sent(message)

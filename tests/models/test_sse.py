@@ -1,0 +1,114 @@
+"""Server-sent events: what every reader of them has to bear."""
+
+from __future__ import annotations
+
+import pytest
+
+from riverrun.models.sse import Event, SseReader
+
+ANSWER = (
+    b": ping\n\n"
+    b'data: {"a":1}\n\n'
+    b"event: named\nid: 7\nretry: 10\ndata:no space\ndata\ndata:  two\n\n"
+    b'data: {"text":"h\xc3\xa9llo \xe4\xb8\x96 \xf0\x9f\x8e\x89 \xe2\x80\xa8 \xc2\x85 \x0b \x0c"}\n\n'
+    b'{\n  "error": {\n    "message": "x"\n  }\n}\n\n'
+    b"data: [DONE]\n\n"
+)
+EVENTS = [
+    Event(b'{"a":1}'),
+    Event(b"no space\n\n two", "named"),
+    Event('{"text":"héllo 世 🎉 \u2028 \u0085 \x0b \x0c"}'.encode()),
+    Event(b'{\n  "error": {\n    "message": "x"\n  }\n}'),
+    Event(b"[DONE]"),
+]
+
+
+def read(*pieces: bytes) -> list[Event]:
+    reader = SseReader()
+    return [event for piece in pieces for event in reader.feed(piece)] + reader.close()
+
+
+def test_events_come_whole_when_read_at_once():
+    assert read(ANSWER) == EVENTS
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"], ids=["lf", "crlf", "cr"])
+def test_events_are_the_same_wherever_the_bytes_are_cut(line_end: bytes):
+    answer = ANSWER.replace(b"\n", line_end)
+    for position in range(len(answer) + 1):
+        assert read(answer[:position], answer[position:]) == EVENTS, position
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"], ids=["lf", "crlf", "cr"])
+def test_events_are_the_same_byte_by_byte(line_end: bytes):
+    answer = ANSWER.replace(b"\n", line_end)
+    assert read(*(answer[i : i + 1] for i in range(len(answer)))) == EVENTS
+
+
+def test_an_event_is_given_as_soon_as_its_blank_line_is_there():
+    reader = SseReader()
+    assert reader.feed(b"data: 1\r\n\r") == [Event(b"1")]
+    assert reader.feed(b"\ndata: 2\n\nda") == [Event(b"2")]
+    assert reader.feed(b"ta: 3\n") == []
+    assert reader.feed(b"\n") == [Event(b"3")]
+
+
+def test_line_ends_may_be_mixed():
+    assert read(b"data: 1\r\n\ndata: 2\r\rdata: 3\n\r\n") == [Event(b"1"), Event(b"2"), Event(b"3")]
+
+
+def test_no_ghost_line_when_cr_and_lf_come_in_different_reads():
+    assert read(b"data: 1\r", b"\ndata: 2\r", b"\n\r", b"\n") == [Event(b"1\n2")]
+
+
+def test_a_byte_order_mark_is_skipped_also_when_cut():
+    assert read(b"\xef", b"\xbb\xbfdata", b": 1\n\n") == [Event(b"1")]
+
+
+def test_blank_lines_and_comments_alone_give_nothing():
+    assert read(b"\n\n\n\n: ping\n\n:\n\n", b"\n") == []
+
+
+def test_the_last_event_counts_without_a_blank_line():
+    assert read(b"data: 1\n\ndata: 2") == [Event(b"1"), Event(b"2")]
+    assert read(b"data: 1\n\ndata: 2\n") == [Event(b"1"), Event(b"2")]
+
+
+def test_an_event_name_without_data_is_dropped():
+    assert read(b"event: ping\n\ndata: 1\n\n") == [Event(b"1")]
+
+
+def test_unknown_fields_and_lines_are_skipped():
+    assert read(b" data: 0\nfoo: bar\ndatax: 1\ndata: 2\n\n<html>\n\n") == [Event(b"2")]
+
+
+def test_only_one_space_after_the_colon_is_cut_and_none_at_the_end():
+    assert read(b"data:   a  \n\n") == [Event(b"  a  ")]
+
+
+def test_json_without_data_is_given_instead_of_a_stream():
+    assert read(b'{"error":{"message":"quota"}}') == [Event(b'{"error":{"message":"quota"}}')]
+
+
+def test_json_without_data_may_hold_blank_lines():
+    body = b'{\n\n"error":\n\n{"message": "x"}\n\n}'
+    assert read(body + b"\n\ndata: 1\n\n") == [Event(body.replace(b"\n\n", b"\n")), Event(b"1")]
+
+
+def test_json_without_data_right_after_a_data_line_is_an_event_of_its_own():
+    assert read(b'data: 1\n{"error":1}\n\n') == [Event(b"1"), Event(b'{"error":1}')]
+
+
+def test_json_without_data_that_breaks_off_is_given_as_it_is():
+    assert read(b'{"error": {"mess') == [Event(b'{"error": {"mess')]
+    assert read(b'[{"error":\n\ndata: 1\n\n') == [Event(b'[{"error":'), Event(b"1")]
+
+
+def test_a_long_event_in_small_pieces_costs_linear_time():
+    """200,000 pieces of one line would take minutes if each were joined to those before."""
+    reader = SseReader()
+    assert reader.feed(b"data: ") == []
+    for _ in range(200_000):
+        reader.feed(b"0123456789")
+    (event,) = reader.feed(b"\n\n")
+    assert len(event.data) == 2_000_000
