@@ -231,6 +231,12 @@ async def test_a_server_that_is_not_there():
     assert "cannot be reached" in str(error)
 
 
+async def test_a_connection_that_breaks_while_a_failure_is_told():
+    async with Loopback(Reply(status=500, pieces=[b'{"error":'], end="drop")) as server:
+        chunks, error = await failure_of(model(server).stream(request()))
+    assert (chunks, error.retryable) == ([], True)
+
+
 async def test_a_connection_that_breaks_in_the_middle():
     async with Loopback(Reply(pieces=[*HELLO, b'data: {"choices":[{"del'], end="drop")) as server:
         chunks, error = await failure_of(model(server).stream(request()))

@@ -309,6 +309,8 @@ def test_what_another_provider_gave_stays_here():
     options = {"anthropic": {"signature": "S"}, "deepseek": {"field": "reasoning_content"}}
     parts = [ReasoningPart(text="hm", provider_options=options), TextPart(text="a")]
     assert sent(AssistantMessage(content=parts)) == [{"role": "assistant", "content": "a"}]
+    (message,) = sent(AssistantMessage(content=[call(provider_options={"openai": {"itemId": "fc_1"}})]))
+    assert message["tool_calls"][0].keys() == {"id", "type", "function"}
 
 
 def test_a_refusal_is_sent_as_text():
@@ -445,5 +447,5 @@ def test_a_response_format_is_strict_where_its_schema_allows_it(schema: dict[str
 
 
 def test_a_request_is_not_changed_by_what_is_built_of_it():
-    message = AssistantMessage(content=[call(input={"a": 1}, provider_options={"openai": {"function": {"x": 1}}})])
+    message = AssistantMessage(content=[call(input={"a": 1}, provider_options={"openai-chat": {"function": {"x": 1}}})])
     assert sent(message) == sent(message)

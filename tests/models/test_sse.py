@@ -99,6 +99,14 @@ def test_json_without_data_right_after_a_data_line_is_an_event_of_its_own():
     assert read(b'data: 1\n{"error":1}\n\n') == [Event(b"1"), Event(b'{"error":1}')]
 
 
+def test_each_line_that_is_json_is_an_event():
+    assert read(b'{"a":1}\n{"a":2}\n[3]\n') == [Event(b'{"a":1}'), Event(b'{"a":2}'), Event(b"[3]")]
+
+
+def test_named_events_of_two_lines():
+    assert read(b"event: a\ndata: 1\n\nevent: b\ndata: 2\n\n") == [Event(b"1", "a"), Event(b"2", "b")]
+
+
 def test_json_without_data_that_breaks_off_is_given_as_it_is():
     assert read(b'{"error": {"mess') == [Event(b'{"error": {"mess')]
     assert read(b'[{"error":\n\ndata: 1\n\n') == [Event(b'[{"error":'), Event(b"1")]

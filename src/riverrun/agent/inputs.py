@@ -202,7 +202,9 @@ def _part(part: Any) -> list[MessagePart]:
             return [_tool_result(part)]
         case "tool-invocation":
             return _invocation(_object(part.get("toolInvocation"), "a toolInvocation"), options)
-        case str() if kind.startswith("tool-") or kind == "dynamic-tool":
+        case "dynamic-tool":
+            return _invocation(part, options)
+        case str() if kind.startswith("tool-"):
             return _invocation({"toolName": kind.removeprefix("tool-"), **part}, options)
         case str():
             return []

@@ -7,7 +7,9 @@ not name (unknown members, nulls, values of another type) in `extra`, and a chun
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Any, TypeGuard, TypeVar, Union, cast, get_args, get_origin
@@ -18,7 +20,7 @@ from msgspec import UNSET
 from riverrun.chunks.background import BackgroundTaskOutputChunk
 from riverrun.chunks.content import DataChunk
 from riverrun.chunks.envelope import Extra, Record, Timestamp, is_object
-from riverrun.chunks.message import MessageBase, Part, UnknownMessage, UnknownPart
+from riverrun.chunks.message import KnownMessage, KnownPart, MessageBase, Part, UnknownMessage, UnknownPart
 from riverrun.chunks.tools import ToolOutputChunk
 from riverrun.chunks.union import CHUNK_CLASSES, ChunkType, KnownChunk, UnknownChunk
 from riverrun.chunks.workflow import StepOutputChunk, WorkflowStepOutputChunk
@@ -29,20 +31,24 @@ def encode(chunk: ChunkType) -> bytes:
     """One chunk as one line of JSON (UTF-8, no newline in it).
 
     Exceptions become {name, message} and their plain details; bytes become base64; pydantic models, dataclasses and
-    sets become what they hold. Raises TypeError for a value that has no JSON form.
+    sets become what they hold; a lone surrogate becomes U+FFFD. Raises TypeError for a value that has no JSON form.
     """
     try:
         return _fast_encoder.encode(chunk)
-    except _HasExtra:
-        return _careful_encoder.encode(plain(chunk))
+    except (_HasExtra, UnicodeEncodeError, RecursionError):
+        return _encoded(chunk)
 
 
 def decode(data: bytes | str) -> ChunkType:
     """Read one chunk. Raises DecodeError unless `data` is one JSON object with a `type` text."""
     try:
         return _revived(_decoder.decode(data))
-    except (msgspec.DecodeError, UnicodeDecodeError):  # ValidationError is one too
+    except (msgspec.DecodeError, UnicodeError, RecursionError):  # ValidationError is a DecodeError
+        pass
+    try:
         return from_value(_json_value(data))
+    except RecursionError:
+        raise DecodeError("values are nested too deeply") from None
 
 
 def from_value(value: object) -> ChunkType:
@@ -69,13 +75,13 @@ def to_value(chunk: ChunkType) -> dict[str, Any]:
 
 def json_value(value: object) -> Any:
     """Any value that may stand in a chunk, as JSON value. Raises TypeError for one that has no JSON form."""
-    return msgspec.json.decode(_careful_encoder.encode(plain(value)))
+    return msgspec.json.decode(_encoded(value))
 
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema of ChunkType as it is on the wire, in draft 2020-12."""
     schemas, components = msgspec.json.schema_components(
-        [KnownChunk, DataChunk, UnknownChunk],
+        [KnownChunk, DataChunk, UnknownChunk, UnknownPart, UnknownMessage],
         schema_hook=lambda cls: {"type": "string", "format": "date-time"} if cls is Timestamp else {"type": "object"},
         ref_template="#/$defs/{name}",
     )
@@ -83,12 +89,35 @@ def json_schema() -> dict[str, Any]:
         component.pop("additionalProperties", None)
         component.get("properties", {}).pop("*", None)
     components["DataChunk"]["properties"]["type"]["pattern"] = "^data-"
+    components["UnknownChunk"]["properties"]["type"]["not"] = {
+        "anyOf": [{"enum": [*CHUNK_CLASSES]}, {"pattern": "^data-"}]
+    }
+    _opened(components, KnownPart, UnknownPart)
+    _opened(components, KnownMessage, UnknownMessage)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "ChunkType",
-        "anyOf": list(schemas),
+        "anyOf": list(schemas[:3]),
         "$defs": components,
     }
+
+
+def _opened(components: dict[str, Any], known: UnionType, unknown: type[Record]) -> None:
+    """Let what is of no known kind stand wherever one of the known kinds may."""
+    closed = {f"#/$defs/{cls.__name__}" for cls in get_args(known)}
+
+    def walk(schema: object) -> None:
+        if is_object(schema):
+            if {each.get("$ref") for each in schema.get("anyOf", ())} == closed:
+                schema["anyOf"].append({"$ref": f"#/$defs/{unknown.__name__}"})
+                schema.pop("discriminator", None)
+            for below in schema.values():
+                walk(below)
+        elif _is_list(schema):
+            for below in schema:
+                walk(below)
+
+    walk(components)
 
 
 # -- encoding
@@ -102,6 +131,31 @@ def _fast_hook(value: object) -> object:
     if isinstance(value, Extra):
         raise _HasExtra
     return _plain_object(value)
+
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _encoded(value: object) -> bytes:
+    try:
+        sound = plain(value)
+        try:
+            return _careful_encoder.encode(sound)
+        except UnicodeEncodeError:
+            return _careful_encoder.encode(_well_formed(msgspec.to_builtins(sound, enc_hook=_plain_object)))
+    except RecursionError:
+        raise TypeError("a value that holds itself, or is nested too deeply, has no JSON form") from None
+
+
+def _well_formed(value: Any) -> Any:
+    """Texts without lone surrogates, which Python and JavaScript have and UTF-8 has not."""
+    if isinstance(value, str):
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    if is_object(value):
+        return {_well_formed(key): _well_formed(member) for key, member in value.items()}
+    if _is_list(value):
+        return [_well_formed(member) for member in value]
+    return value
 
 
 def _plain_object(value: object) -> object:
@@ -135,13 +189,16 @@ def plain(value: object) -> Any:
             if member is not UNSET and (member is not default or member is True or member is False):
                 out[wire] = plain(member)
         if value.extra is not None:
-            out.update({name: plain(member) for name, member in value.extra.items()})
+            for name, member in value.extra.items():  # a member that was set later wins over what was read
+                out.setdefault(name, plain(member))
         return out
-    if isinstance(value, dict):
-        members = cast("dict[Any, object]", value)
+    if isinstance(value, Mapping):
+        members = cast("Mapping[Any, object]", value)
         return {key: plain(member) for key, member in members.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | set | frozenset):
         return [plain(member) for member in cast("list[object]", value)]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     return value
 
 
@@ -200,13 +257,17 @@ def _is_list(value: object) -> TypeGuard[list[Any]]:
 def _json_value(data: bytes | str) -> object:
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeError):
         pass
     try:  # msgspec refuses lone surrogates, which JavaScript writes
         text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
-        return json.loads(json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace"))
+        return _well_formed(json.loads(text, parse_constant=_no_number))
     except ValueError as error:
         raise DecodeError(f"not JSON: {error}") from error
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
 
 
 R = TypeVar("R", bound=Record)

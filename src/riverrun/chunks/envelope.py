@@ -69,7 +69,8 @@ class Timestamp(datetime):
     @classmethod
     def of(cls, moment: datetime) -> Timestamp:
         """The same moment (aware) as a Timestamp in UTC."""
-        return cls.fromtimestamp(moment.timestamp(), UTC)
+        utc = moment.astimezone(UTC)
+        return cls.combine(utc.date(), utc.time(), UTC)
 
     @classmethod
     def current(cls) -> Timestamp:
@@ -83,8 +84,11 @@ class Timestamp(datetime):
         moment = cls.fromisoformat(text)
         if moment.tzinfo is None:
             raise ValueError(f"a time needs an offset: {text!r}")
-        if moment.wire() != text:
-            moment.text = text
+        try:
+            if moment.wire() != text:
+                moment.text = text
+        except OverflowError as error:  # in UTC it lies before the year 1 or after 9999
+            raise ValueError(f"a time out of range: {text!r}") from error
         return moment
 
     def wire(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 from msgspec import UNSET
 
@@ -83,7 +83,7 @@ class UnknownChunk(Envelope, frozen=True, kw_only=True):
     """A chunk of a type, or with a content, that this version does not know. Nothing of it is lost: see `extra`."""
 
     type: str
-    payload: object = UNSET
+    payload: Any = UNSET
 
 
 KnownChunk = (

@@ -107,7 +107,6 @@ class WorkflowPausedChunk(Chunk, frozen=True):
 class WorkflowStepStartChunk(Chunk, frozen=True):
     type: ClassVar[Literal["workflow-step-start"]] = "workflow-step-start"
     payload: WorkflowStepPayload
-    id: Maybe[str] = None
 
 
 class WorkflowStepFinishChunk(Chunk, frozen=True):

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from types import FrameType, TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 from riverrun import Agent
 from riverrun.agent import Run
@@ -169,13 +169,14 @@ class Interrupts:
 def _prompt(options: Options) -> str | None:
     """The prompt; None: a conversation is wanted."""
     prompt = options.prompt
-    if prompt is None and sys.stdin.isatty():
+    stdin: TextIO | None = sys.stdin  # None: closed by whoever started the program
+    if prompt is None and stdin is not None and stdin.isatty():
         return None
     if prompt is None or prompt == "-":
         try:
-            prompt = sys.stdin.read()
+            prompt = stdin.read() if stdin is not None else ""
         except UnicodeDecodeError as error:
-            raise ConfigError(f"the prompt on stdin is not {sys.stdin.encoding} text: {error.reason}") from None
+            raise ConfigError(f"the prompt on stdin is not {error.encoding} text: {error.reason}") from None
     if not prompt.strip():
         raise ConfigError("the prompt is empty")
     return prompt

@@ -96,10 +96,10 @@ class SseReader:
                     events.append(_event(data, name))
                     data, name = [], b""
                 self._json.append(line)
+                if (len(self._json) == 1 or line.startswith((b"}", b"]"))) and _is_json(b"\n".join(self._json)):
+                    self._end_json(events)
         if data:
             events.append(_event(data, name))
-        if self._json and self._json[-1].rstrip().endswith((b"}", b"]")) and _is_json(b"\n".join(self._json)):
-            self._end_json(events)
 
     def _end_json(self, events: list[Event]) -> None:
         if self._json:

@@ -56,7 +56,7 @@ class Answer:
         self._provider = provider
         self._headers = dict(headers) if headers else None
         self._about: dict[str, Any] = {}  # id, model and created: the first that are not empty
-        self._announced = False
+        self.announced = False
         self._logprobs: dict[str, list[object]] = {}
         self._refusal = ""
         self._kept: dict[str, Any] = {}
@@ -68,7 +68,7 @@ class Answer:
         for member in _KEPT:
             if value := event.get(member):
                 self._kept[member] = value
-        if not self._announced:
+        if not self.announced:
             for member in ("id", "model", "created"):
                 if value := event.get(member):
                     self._about.setdefault(member, value)
@@ -99,13 +99,13 @@ class Answer:
     @property
     def known(self) -> bool:
         """Whether id and model were said, but not passed on."""
-        return not self._announced and "id" in self._about and "model" in self._about
+        return not self.announced and "id" in self._about and "model" in self._about
 
     def announce(self) -> list[ChunkType]:
         """The response-metadata chunk, once."""
-        if self._announced or not (self._about or self._headers):
+        if self.announced or not (self._about or self._headers):
             return []
-        self._announced = True
+        self.announced = True
         payload = ResponseMetadataPayload(
             id=_text(self._about.get("id")),
             model_id=_text(self._about.get("model")),

@@ -24,7 +24,7 @@ from riverrun.chunks import (
 )
 from riverrun.chunks.codec import json_value
 from riverrun.models.openai_chat.files import file_content, is_image
-from riverrun.models.openai_chat.options import options_for
+from riverrun.models.openai_chat.options import options_for, returned_to
 
 _NO_OUTPUT = "(no output)"
 
@@ -107,7 +107,7 @@ class MessageWriter:
         arguments = msgspec.json.encode(json_value(part.input)).decode() if part.input is not None else "{}"
         function = {"name": _valid_name(part.tool_name), "arguments": arguments}
         call = {"id": part.tool_call_id, "type": "function", "function": function}
-        return _merged(call, options_for(part.provider_options, self._provider))
+        return _merged(call, returned_to(part.provider_options, self._provider))
 
     def _reasoning(self, content: Sequence[MessagePart]) -> dict[str, Any]:
         """Reasoning goes back only to a server that gave it in a form which it wants to see again."""
@@ -115,7 +115,7 @@ class MessageWriter:
         details: list[Any] = []
         for part in content:
             if isinstance(part, ReasoningPart):
-                options = options_for(part.provider_options, self._provider)
+                options = returned_to(part.provider_options, self._provider)
                 if options.get("field") == "reasoning_content" and part.text:
                     texts.append(part.text)
                 if isinstance(options.get("reasoning_details"), list):

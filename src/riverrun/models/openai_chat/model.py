@@ -122,7 +122,7 @@ class OpenAIChatModel:
     async def _send(self, body: dict[str, Any], headers: Mapping[str, str] | None) -> httpx2.Response:
         """Send the request; gives the response once its headers are there."""
         import httpx2
-        from openai import APIConnectionError, APIStatusError, AsyncStream
+        from openai import APIConnectionError, APIStatusError, AsyncStream, OpenAIError
 
         client = self._client or await client_of(self, self._base_url, self._key)
         try:
@@ -137,9 +137,11 @@ class OpenAIChatModel:
             return cast("httpx2.Response", response)  # what the SDK gives for this cast_to
         except APIStatusError as error:
             raise self._failure(error) from error
-        except APIConnectionError as error:
+        except (APIConnectionError, httpx2.HTTPError) as error:
             told = str(error.__cause__ or "") or str(error)
             raise ModelError(f"{self._base_url} cannot be reached: {told}", retryable=True) from error
+        except OpenAIError as error:
+            raise ModelError(str(error)) from error
 
     def _failure(self, error: APIStatusError) -> ModelError:
         response = error.response

@@ -133,6 +133,8 @@ class StreamDecoder:
                 return [TextDeltaChunk(payload, run_id=self._run_id, from_="AGENT")]
         elif way == "reasoning":
             if reasoning and not (text or delta.tool_calls):
+                if delta.reasoning_content:
+                    self._blocks.wants_text_back = True
                 if delta.reasoning_details:
                     self._blocks.details.add(delta.reasoning_details)
                 grown = ReasoningDeltaPayload(self._blocks.id, reasoning)
@@ -287,7 +289,8 @@ class StreamDecoder:
 
     def _reasoning(self, delta: dict[str, Any], out: list[ChunkType]) -> None:
         """Reasoning has several names, and may come under more than one of them; it counts once."""
-        shown = self._blocks.details.add(_items(delta.get("reasoning_details")))
+        details = _items(delta.get("reasoning_details"))
+        shown = self._blocks.details.add(details)
         text = delta.get("reasoning_content")
         if isinstance(text, str) and text:
             self._native_reasoning(text, out)
@@ -295,7 +298,7 @@ class StreamDecoder:
         else:
             text = delta.get("reasoning")
             self._native_reasoning(text if isinstance(text, str) and text else shown, out)
-        if self._blocks.details and self._blocks.kind is None:  # nothing to show: it is encrypted
+        if details and self._blocks.details and self._blocks.kind is None:  # nothing to show: it is encrypted
             self._open("reasoning", out)
 
     def _native_reasoning(self, text: str, out: list[ChunkType]) -> None:
@@ -322,7 +325,7 @@ class StreamDecoder:
 
     def _go(self, way: _Way | None) -> None:
         self._tries = 0
-        self._way = None if self._include_raw else way
+        self._way = way if self._answer.announced and not self._include_raw else None
 
 
 _NO_JSON = object()

@@ -123,18 +123,20 @@ class ToolCalls:
         if given_id:
             call.given_id = given_id
             if not call.started:
-                call.id = given_id
+                call.id = self._free_id(given_id) or call.id
         return call
 
     def _new(self, index: int | None, given_id: str) -> _Call:
-        count = len(self._calls)
-        taken = any(call.id == given_id for call in self._calls)
-        call_id = given_id if given_id and not taken else f"call_{self._prefix}_{count}"
+        call_id = self._free_id(given_id) or f"call_{self._prefix}_{len(self._calls)}"
         label = index if index is not None else max((call.index + 1 for call in self._calls), default=0)
         call = _Call(label, call_id, given_id)
         self._calls.append(call)
         self._by_index[label] = call
         return call
+
+    def _free_id(self, given_id: str) -> str | None:
+        """A server's id, unless it gave the same to another call: results are told apart by it."""
+        return None if any(call.id == given_id for call in self._calls) else given_id or None
 
     def _is_next(self, call: _Call, name: str, args: str) -> bool:
         """Whether a fragment that names a function begins another call, though index and id do not say so."""
