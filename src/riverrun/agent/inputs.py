@@ -186,7 +186,7 @@ def _part(part: Any) -> list[MessagePart]:
     """One part. A finished tool invocation is a call and its result; marks such as step-start say nothing."""
     if isinstance(part, _PARTS):
         return [part]
-    kind = _object(part, "a part of a message").get("type")
+    kind = _text(_object(part, "a part of a message"), "type")
     options = _options(part.get("providerOptions") or part.get("providerMetadata"))
     match kind:
         case "text":
@@ -204,12 +204,10 @@ def _part(part: Any) -> list[MessagePart]:
             return _invocation(_object(part.get("toolInvocation"), "a toolInvocation"), options)
         case "dynamic-tool":
             return _invocation(part, options)
-        case str() if kind.startswith("tool-"):
+        case _ if kind.startswith("tool-"):
             return _invocation({"toolName": kind.removeprefix("tool-"), **part}, options)
-        case str():
-            return []
         case _:
-            raise ConfigError(f"a part of a message has a type: {_shown(part)}")
+            return []
 
 
 def _file(part: Json, options: dict[str, Any] | None) -> FilePart:

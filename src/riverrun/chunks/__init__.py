@@ -20,13 +20,7 @@ from riverrun.chunks.background import (
     BackgroundTaskSuspendedChunk,
     BackgroundTaskSuspendedPayload,
 )
-from riverrun.chunks.codec import (
-    decode,
-    encode,
-    from_value,
-    json_schema,
-    to_value,
-)
+from riverrun.chunks.codec import decode, encode, from_value, to_value
 from riverrun.chunks.content import (
     CustomChunk,
     CustomPayload,
@@ -81,6 +75,7 @@ from riverrun.chunks.envelope import (
     Timestamp,
 )
 from riverrun.chunks.fold import Result, Status, StepFold, fold
+from riverrun.chunks.json_schema import json_schema
 from riverrun.chunks.message import (
     AssistantMessage,
     FilePart,

@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import UnionType
-from typing import Any, TypeGuard, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET
 
 from riverrun.chunks.background import BackgroundTaskOutputChunk
 from riverrun.chunks.content import DataChunk
-from riverrun.chunks.envelope import Extra, Record, Timestamp, is_object
-from riverrun.chunks.message import KnownMessage, KnownPart, MessageBase, Part, UnknownMessage, UnknownPart
+from riverrun.chunks.envelope import Extra, Record, Timestamp, is_list, is_object
+from riverrun.chunks.message import MessageBase, Part, UnknownMessage, UnknownPart
 from riverrun.chunks.tools import ToolOutputChunk
 from riverrun.chunks.union import CHUNK_CLASSES, ChunkType, KnownChunk, UnknownChunk
 from riverrun.chunks.workflow import StepOutputChunk, WorkflowStepOutputChunk
@@ -78,48 +78,6 @@ def json_value(value: object) -> Any:
     return msgspec.json.decode(_encoded(value))
 
 
-def json_schema() -> dict[str, Any]:
-    """JSON Schema of ChunkType as it is on the wire, in draft 2020-12."""
-    schemas, components = msgspec.json.schema_components(
-        [KnownChunk, DataChunk, UnknownChunk, UnknownPart, UnknownMessage],
-        schema_hook=lambda cls: {"type": "string", "format": "date-time"} if cls is Timestamp else {"type": "object"},
-        ref_template="#/$defs/{name}",
-    )
-    for component in components.values():
-        component.pop("additionalProperties", None)
-        component.get("properties", {}).pop("*", None)
-    components["DataChunk"]["properties"]["type"]["pattern"] = "^data-"
-    components["UnknownChunk"]["properties"]["type"]["not"] = {
-        "anyOf": [{"enum": [*CHUNK_CLASSES]}, {"pattern": "^data-"}]
-    }
-    _opened(components, KnownPart, UnknownPart)
-    _opened(components, KnownMessage, UnknownMessage)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "ChunkType",
-        "anyOf": list(schemas[:3]),
-        "$defs": components,
-    }
-
-
-def _opened(components: dict[str, Any], known: UnionType, unknown: type[Record]) -> None:
-    """Let what is of no known kind stand wherever one of the known kinds may."""
-    closed = {f"#/$defs/{cls.__name__}" for cls in get_args(known)}
-
-    def walk(schema: object) -> None:
-        if is_object(schema):
-            if {each.get("$ref") for each in schema.get("anyOf", ())} == closed:
-                schema["anyOf"].append({"$ref": f"#/$defs/{unknown.__name__}"})
-                schema.pop("discriminator", None)
-            for below in schema.values():
-                walk(below)
-        elif _is_list(schema):
-            for below in schema:
-                walk(below)
-
-    walk(components)
-
-
 # -- encoding
 
 
@@ -153,7 +111,7 @@ def _well_formed(value: Any) -> Any:
         return _LONE_SURROGATE.sub("\ufffd", value)
     if is_object(value):
         return {_well_formed(key): _well_formed(member) for key, member in value.items()}
-    if _is_list(value):
+    if is_list(value):
         return [_well_formed(member) for member in value]
     return value
 
@@ -250,10 +208,6 @@ def _revived(chunk: ChunkType) -> ChunkType:
     return changed
 
 
-def _is_list(value: object) -> TypeGuard[list[Any]]:
-    return isinstance(value, list)
-
-
 def _json_value(data: bytes | str) -> object:
     try:
         return msgspec.json.decode(data)
@@ -302,7 +256,7 @@ def _convert(value: Any, target: Any) -> Any:
     except msgspec.ValidationError:
         if is_object(value):
             return _convert_object(value, target)
-        if _is_list(value) and get_origin(target) is list:
+        if is_list(value) and get_origin(target) is list:
             (item,) = get_args(target)
             return [_convert(member, item) for member in value]
         raise

@@ -104,6 +104,11 @@ def is_object(value: object) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict)
 
 
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether a JSON value is an array."""
+    return isinstance(value, list)
+
+
 def wire_name(name: str) -> str:
     """`run_id` → `runId`; `from_` → `from`; `extra` gets a name that no JSON of the format uses."""
     if name == "extra":
