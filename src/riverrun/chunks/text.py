@@ -1,4 +1,8 @@
-"""Text and reasoning: a block opens, grows and closes; its chunks share an id."""
+"""Text and reasoning: a block opens, grows and closes; its chunks share an id.
+
+Deltas are most of what flows and hold texts only, so the garbage collector need not look at them (`gc=False`): otherwise
+each of its rounds would cost more the longer a run gets.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ class TextStartPayload(Record, frozen=True):
     provider_metadata: Maybe[dict[str, Any]] = None
 
 
-class TextDeltaPayload(Record, frozen=True):
+class TextDeltaPayload(Record, frozen=True, gc=False):
     """A piece of text."""
 
     id: str
@@ -34,7 +38,7 @@ class TextStartChunk(Chunk, frozen=True):
     payload: TextStartPayload
 
 
-class TextDeltaChunk(Chunk, frozen=True):
+class TextDeltaChunk(Chunk, frozen=True, gc=False):
     type: ClassVar[Literal["text-delta"]] = "text-delta"
     payload: TextDeltaPayload
 
@@ -52,7 +56,7 @@ class ReasoningStartPayload(Record, frozen=True):
     provider_metadata: Maybe[dict[str, Any]] = None
 
 
-class ReasoningDeltaPayload(Record, frozen=True):
+class ReasoningDeltaPayload(Record, frozen=True, gc=False):
     """A piece of reasoning."""
 
     id: str
@@ -89,7 +93,7 @@ class ReasoningStartChunk(Chunk, frozen=True):
     payload: ReasoningStartPayload
 
 
-class ReasoningDeltaChunk(Chunk, frozen=True):
+class ReasoningDeltaChunk(Chunk, frozen=True, gc=False):
     type: ClassVar[Literal["reasoning-delta"]] = "reasoning-delta"
     payload: ReasoningDeltaPayload
 

@@ -20,7 +20,7 @@ class ToolCallInputStreamingStartPayload(Record, frozen=True, kw_only=True):
     provider_metadata: Maybe[dict[str, Any]] = None
 
 
-class ToolCallDeltaPayload(Record, frozen=True, kw_only=True):
+class ToolCallDeltaPayload(Record, frozen=True, kw_only=True, gc=False):
     """A piece of the arguments' JSON text."""
 
     args_text_delta: str
@@ -115,7 +115,7 @@ class ToolCallInputStreamingStartChunk(Chunk, frozen=True):
     payload: ToolCallInputStreamingStartPayload
 
 
-class ToolCallDeltaChunk(Chunk, frozen=True):
+class ToolCallDeltaChunk(Chunk, frozen=True, gc=False):
     type: ClassVar[Literal["tool-call-delta"]] = "tool-call-delta"
     payload: ToolCallDeltaPayload
 
