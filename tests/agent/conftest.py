@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 
 import pytest
+
+from tests.agent.scripts import noted_sleeps
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -18,13 +19,4 @@ def _frozen_imports() -> None:
 @pytest.fixture
 def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Every sleep of some length takes no time and is noted here."""
-    noted: list[float] = []
-    sleep = asyncio.sleep
-
-    async def nap(seconds: float) -> None:
-        if seconds > 0:
-            noted.append(seconds)
-        await sleep(0)
-
-    monkeypatch.setattr(asyncio, "sleep", nap)
-    return noted
+    return noted_sleeps(monkeypatch)

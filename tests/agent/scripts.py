@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from contextlib import aclosing
 from typing import Any, TypeVar
 
+import pytest
+
 from riverrun import Agent, ModelRequest, Run
 from riverrun.chunks import ChunkType
 from riverrun.chunks.grammar import problems
@@ -125,3 +127,17 @@ async def turns(count: int = 10) -> None:
     """Let everything else run for a while, without a clock."""
     for _ in range(count):
         await asyncio.sleep(0)
+
+
+def noted_sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """From now on every sleep of some length takes no time and is noted in the list."""
+    noted: list[float] = []
+    sleep = asyncio.sleep
+
+    async def nap(seconds: float) -> None:
+        if seconds > 0:
+            noted.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", nap)
+    return noted

@@ -254,7 +254,7 @@ class AgentLoop:
                 is_continued=goes_on,
             ),
             output=StepOutput(
-                text=answer.fold.text,
+                text=step.text,
                 tool_calls=[call.payload for call in answer.fold.tool_calls],
                 usage=answer.usage,
                 steps=[step],

@@ -61,6 +61,11 @@ class Answer:
         self.usage, self.finish, self.response = Usage(), None, None
 
     @property
+    def is_counted(self) -> bool:
+        """Whether its tokens are known. The first finish that says them counts."""
+        return self.usage.input_tokens is not None or self.usage.output_tokens is not None
+
+    @property
     def reason(self) -> str | None:
         """Why the model stopped; "error" when the call failed."""
         if self.error is not None:
@@ -234,7 +239,7 @@ class _Call:
             case StepStartChunk(payload):
                 self._begin(payload)
             case FinishChunk(payload):
-                if answer.finish is None and payload.output is not None and payload.output.usage is not None:
+                if not answer.is_counted and payload.output is not None and payload.output.usage is not None:
                     answer.usage = payload.output.usage
                 answer.finish = payload
             case ErrorChunk():

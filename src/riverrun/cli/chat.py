@@ -189,8 +189,8 @@ def _converse(session: Session, runner: asyncio.Runner) -> int:
     greeting = f"{session.model.provider}/{session.model.model_id} · Ctrl-D or /exit ends"
     aside((paint(greeting, DIM) if color else greeting) + "\n")
     while True:
-        aside("\n")
         try:
+            aside("\n")
             said = _ask(plain=session.options.json)
         except EOFError:
             aside("\n")

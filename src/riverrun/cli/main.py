@@ -48,6 +48,10 @@ _PULL = f"""\
 examples:
   riverrun pull
   riverrun pull --list
+  riverrun chat --model local:"$(riverrun pull smollm2-135m)" "Hello"
+
+What is cut off is kept: pull again to go on. The file is checked by its sha256. RIVERRUN_HOME says where it is kept
+(default: ~/.cache/riverrun).
 
 {_CODES}"""
 _LINT = f"""\
@@ -223,8 +227,7 @@ def _chat(options: argparse.Namespace) -> int:
 def _pull(options: argparse.Namespace) -> int:
     from riverrun.cli.pull import list_weights, pull_weights
 
-    color = not options.no_color
-    return list_weights() if options.list else pull_weights(options.name, color=color)
+    return list_weights(color=not options.no_color) if options.list else pull_weights(options.name)
 
 
 def _lint(options: argparse.Namespace) -> int:

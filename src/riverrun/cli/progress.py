@@ -31,6 +31,9 @@ class Progress:
     def update(self, done: int, total: int | None) -> None:
         """`done` of `total` bytes are there."""
         now = self._clock()
+        if self._samples and done < self._samples[-1][1]:  # begun anew
+            self._samples.clear()
+            self._told = None
         self._samples.append((now, done))
         while now - self._samples[0][0] > _MEMORY and len(self._samples) > 2:
             self._samples.popleft()

@@ -82,8 +82,8 @@ _DEEPEST = 4  # levels of runs inside runs that are shown as such
 class Renderer:
     """Shows one run.
 
-    `width`: columns that a line about something may take; text is left to the terminal to wrap. `model`: its name, for
-    runs that end before the provider says it. `clock` gives seconds. `depth`: how many runs this one is inside of.
+    `width`: columns that a line about something may take; text is left to the terminal to wrap. `model`: its name
+    as the person knows it, else the provider's is shown. `clock` gives seconds. `depth`: how many runs this one is inside of.
     """
 
     def __init__(
@@ -325,7 +325,7 @@ class Renderer:
             seconds = self._clock() - self._began
             reason = "cancelled" if self._cancelled else finish_reason(finish)
             parts = [
-                model_name(finish) or self._model,
+                self._model or model_name(finish),
                 tokens_text(finish),
                 f"{self._steps} step{'' if self._steps == 1 else 's'}",
                 f"{seconds:.1f} s",

@@ -1,0 +1,7 @@
+"""The embedded model: llama.cpp beside the program, and the weights that it runs."""
+
+from riverrun.models.local.model import LocalModel
+from riverrun.models.local.pull import PullProgress, pull
+from riverrun.models.local.weights import DEFAULT_WEIGHTS, WEIGHTS, Weights, weights_directory
+
+__all__ = ["DEFAULT_WEIGHTS", "WEIGHTS", "LocalModel", "PullProgress", "Weights", "pull", "weights_directory"]
