@@ -26,43 +26,55 @@ def generate(agent: Agent, input: Input, /, **options: Unpack[RunOptions]) -> Re
 
 def stream(agent: Agent, input: Input, /, **options: Unpack[RunOptions]) -> Iterator[ChunkType]:
     """Iterate over a run's chunks. Leaving the iteration early (`break`, `close`) cancels the run."""
-    chunks: queue.Queue[ChunkType | BaseException | None] = queue.Queue(LOOK_AHEAD)
-    left = threading.Event()
-    runs: list[tuple[asyncio.AbstractEventLoop, Run]] = []
-
-    def put(item: ChunkType | BaseException | None) -> None:
-        while not left.is_set() and threading.main_thread().is_alive():  # nobody leaves a program that ends
-            try:
-                chunks.put(item, timeout=0.1)
-            except queue.Full:
-                continue
-            return
-
-    async def read() -> None:
-        async with agent.stream(input, **options) as run:
-            runs.append((asyncio.get_running_loop(), run))
-            async for chunk in run:
-                await asyncio.to_thread(put, chunk) if chunks.full() else put(chunk)
-                if left.is_set():
-                    return
-
-    def work() -> None:
-        try:
-            asyncio.run(read())
-        except BaseException as error:
-            put(error)
-        put(None)
-
-    thread = threading.Thread(target=work, name="riverrun-stream", daemon=True)
-    thread.start()
+    elsewhere = _Elsewhere(agent, input, options)
+    elsewhere.thread.start()
     try:
-        while (item := chunks.get()) is not None:
+        while (item := elsewhere.chunks.get()) is not None:
             if isinstance(item, BaseException):
                 raise item
             yield item
     finally:
-        left.set()
-        for loop, run in runs:
+        elsewhere.leave()
+
+
+class _Elsewhere:
+    """A run in a thread of its own. Its chunks come through a queue; None is the end, an exception is to be raised."""
+
+    def __init__(self, agent: Agent, input: Input, options: RunOptions) -> None:
+        self.chunks: queue.Queue[ChunkType | BaseException | None] = queue.Queue(LOOK_AHEAD)
+        self.thread = threading.Thread(target=self._work, name="riverrun-stream", daemon=True)
+        self._agent = agent
+        self._input: Input = input
+        self._options = options
+        self._left = threading.Event()
+        self._under_way: tuple[asyncio.AbstractEventLoop, Run] | None = None
+
+    def leave(self) -> None:
+        """Cancel the run and wait for its end."""
+        self._left.set()
+        if self._under_way is not None:
+            loop, run = self._under_way
             with suppress(RuntimeError):  # the loop is closed: the run is over
                 loop.call_soon_threadsafe(run.cancel)
-        thread.join()
+        self.thread.join()
+
+    def _work(self) -> None:
+        try:
+            asyncio.run(self._read())
+        except BaseException as error:
+            self._put(error)
+        self._put(None)
+
+    async def _read(self) -> None:
+        async with self._agent.stream(self._input, **self._options) as run:
+            self._under_way = (asyncio.get_running_loop(), run)
+            async for chunk in run:
+                await asyncio.to_thread(self._put, chunk) if self.chunks.full() else self._put(chunk)
+                if self._left.is_set():
+                    return
+
+    def _put(self, item: ChunkType | BaseException | None) -> None:
+        while not self._left.is_set() and threading.main_thread().is_alive():  # a program that ends leaves nothing
+            with suppress(queue.Full):
+                self.chunks.put(item, timeout=0.1)
+                return

@@ -16,8 +16,7 @@ from importlib import import_module
 from types import FrameType, TracebackType
 from typing import Any, BinaryIO, TextIO
 
-from riverrun import Agent
-from riverrun.agent import Run
+from riverrun.agent import Agent, Run
 from riverrun.chunks import ChunkType, ErrorChunk, Message, TextPart, UserMessage, encode
 from riverrun.cli.phrases import error_text
 from riverrun.cli.render import Renderer

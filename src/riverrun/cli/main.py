@@ -25,7 +25,7 @@ _ROOT = f"""\
 examples:
   riverrun pull
   riverrun chat "What is 17 * 23?"
-  riverrun chat --model openai-chat/gpt-5-mini "Name three rivers."
+  riverrun chat --model openai/gpt-5-mini "Name three rivers."
 
 {_CODES}
 RIVERRUN_DEBUG=1 shows the traceback of a fault.
@@ -40,7 +40,7 @@ examples:
 
 environment:
   RIVERRUN_MODEL   the model when --model is not given
-  OPENAI_API_KEY   the key for openai-chat/... and --base-url
+  OPENAI_API_KEY   the key for openai/... and --base-url
   NO_COLOR         no colours
 
 {_CODES}"""
@@ -48,7 +48,7 @@ _PULL = f"""\
 examples:
   riverrun pull
   riverrun pull --list
-  riverrun chat --model local:"$(riverrun pull smollm2-135m)" "Hello"
+  riverrun pull smollm2-135m && riverrun chat --model local/smollm2-135m "Hello"
 
 What is cut off is kept: pull again to go on. The file is checked by its sha256. RIVERRUN_HOME says where it is kept
 (default: ~/.cache/riverrun).

@@ -82,8 +82,8 @@ _DEEPEST = 4  # levels of runs inside runs that are shown as such
 class Renderer:
     """Shows one run.
 
-    `width`: columns that a line about something may take; text is left to the terminal to wrap. `model`: its name
-    as the person knows it, else the provider's is shown. `clock` gives seconds. `depth`: how many runs this one is inside of.
+    `width`: columns that a line about something may take; text is left to the terminal to wrap. `model`: its name as
+    the person knows it, else the provider's is shown. `clock` gives seconds. `depth`: how many runs this one is inside.
     """
 
     def __init__(

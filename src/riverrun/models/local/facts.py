@@ -55,17 +55,17 @@ def _fact(tool: str, content: str) -> str:
 def _words(content: str) -> str:
     """A JSON object as `name: value, …`; anything else as it is. Small models read that better than JSON."""
     try:
-        value: object = msgspec.json.decode(content)
+        value: Any = msgspec.json.decode(content)
     except msgspec.DecodeError:
         value = content
-    members = cast("dict[str, object]", value) if isinstance(value, dict) else {}
-    if members:
+    if isinstance(value, dict) and value:
+        members = cast("dict[str, object]", value)
         return ", ".join(f"{name}: {_word(member)}" for name, member in members.items())
-    text = _word(cast("object", value))
+    text = _word(value)
     return text if ": " in text else f"result: {text}"
 
 
-def _word(value: object) -> str:
+def _word(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 

@@ -96,7 +96,7 @@ def _output(output: ToolOutput) -> str:
         case "error-json":
             return msgspec.json.encode({"error": json_value(output.value)}).decode()
         case "content" if isinstance(output.value, list | tuple):
-            items = cast("list[dict[str, Any]]", json_value(cast("object", output.value)))
+            items = cast("list[dict[str, Any]]", json_value(output.value))
             texts = [str(item["text"]) if item.get("type") == "text" else f"({item.get('type')})" for item in items]
             return "\n".join(texts) or "(no output)"
         case _:
