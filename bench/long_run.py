@@ -77,7 +77,7 @@ async def main(deltas: int) -> None:
             print(f"{seen:>8} deltas {(now - cpu) / (deltas // 10) * 1e6:6.2f} µs/delta {memory_mb() - before:6.1f} MB")
             cpu = time.process_time()
     text = await run.text
-    print(f"text of {len(text):,} characters; {memory_mb() - before:.1f} MB for {len(run.partial.steps)} step in the log")
+    print(f"{len(text):,} characters of text; {memory_mb() - before:.1f} MB gained")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What one text delta costs at each station of its trip, in nanoseconds of CPU.
 
-    python bench/stations.py
+python bench/stations.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python bench/server.py PORT &
     python bench/stream.py MODEL CONCURRENCY PORT
 
-MODEL says what the server streams: text-N (N deltas) or tools-K-N (K turns that each call the tool `add`, then N deltas).
+MODEL says what the server streams: text-N (N deltas) or tools-K-N (K turns that call the tool `add`, then N deltas).
 Prints one JSON line: CPU of the whole process per delta and per run, wall time, peak memory.
 """
 

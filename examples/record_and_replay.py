@@ -1,6 +1,6 @@
 """A run written to a file as it streams, checked, and played again without a model.
 
-    python examples/record_and_replay.py
+python examples/record_and_replay.py
 """
 
 import asyncio
@@ -24,7 +24,7 @@ async def main(path: Path) -> None:
     chunks = [chunk async for chunk in recording.stream("the input does not matter")]
     assert_well_formed(chunks)
     print(f"\nreplay: {fold(chunks).text}")
-    print(f"({len(chunks)} chunks, {path.stat().st_size} bytes, `riverrun lint {path.name}` would say the same)")
+    print(f"({len(chunks)} chunks; `riverrun lint {path.name}` would say the same)")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder with recordings and oracle that lies beside the repository; tests that need it are skipped without it."""
+    """The folder with recordings and oracle beside the repository; tests that need it are skipped without it."""
     if not SHARED.is_dir():
         if os.environ.get("CI"):
             pytest.fail("the shared folder is missing: in CI nothing may be skipped")

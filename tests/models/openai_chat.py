@@ -52,7 +52,7 @@ def data(value: Any) -> bytes:
 
 
 def wire(events: Sequence[Any]) -> bytes:
-    """A fixture's events: a text is taken as it is, {"delta": …, "finish": …, …} is a usual event, all else is its JSON."""
+    """A fixture's events: a text as it is, {"delta": …, "finish": …, …} as a usual event, all else as its JSON."""
     return b"".join(_event(item) for item in events)
 
 
@@ -157,7 +157,7 @@ def _id(chunk: Any) -> str:
 
 
 def joined(chunks: Iterable[ChunkType]) -> list[ChunkType]:
-    """The chunks with neighbouring pieces of one block joined: how text is cut into pieces is not what a test is about."""
+    """The chunks with neighbouring pieces of one block joined: how text is cut is not what a test is about."""
     out: list[ChunkType] = []
     for chunk in chunks:
         last = out[-1] if out else None

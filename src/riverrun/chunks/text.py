@@ -1,7 +1,7 @@
 """Text and reasoning: a block opens, grows and closes; its chunks share an id.
 
-Deltas are most of what flows and hold texts only, so the garbage collector need not look at them (`gc=False`): otherwise
-each of its rounds would cost more the longer a run gets.
+Deltas are most of what flows and hold texts only, so the garbage collector need not look at them (`gc=False`):
+otherwise each of its rounds would cost more the longer a run gets.
 """
 
 from __future__ import annotations

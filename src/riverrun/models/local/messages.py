@@ -21,6 +21,8 @@ from riverrun.chunks import (
 )
 from riverrun.chunks.codec import json_value
 
+_NO_OUTPUT = "(no output)"
+
 
 class MessageWriter:
     """Writes the messages of one request. `warnings` tells what of them the model cannot be shown."""
@@ -88,16 +90,13 @@ def _result(part: ToolResultPart) -> dict[str, Any]:
 
 def _output(output: ToolOutput) -> str:
     """What a tool gave, as text; an error says that it is one."""
-    match output.type:
-        case "text" if isinstance(output.value, str):
-            return output.value or "(no output)"
-        case "error-text" if isinstance(output.value, str):
-            return f"error: {output.value}"
-        case "error-json":
-            return msgspec.json.encode({"error": json_value(output.value)}).decode()
-        case "content" if isinstance(output.value, list | tuple):
-            items = cast("list[dict[str, Any]]", json_value(output.value))
-            texts = [str(item["text"]) if item.get("type") == "text" else f"({item.get('type')})" for item in items]
-            return "\n".join(texts) or "(no output)"
-        case _:
-            return msgspec.json.encode(json_value(output.value)).decode()
+    value = json_value(output.value)
+    if output.type in ("text", "error-text") and isinstance(value, str):
+        return f"error: {value}" if output.type == "error-text" else value or _NO_OUTPUT
+    if output.type == "content" and isinstance(value, list):
+        return "\n".join(_text(item) for item in cast("list[dict[str, Any]]", value)) or _NO_OUTPUT
+    return msgspec.json.encode({"error": value} if output.type == "error-json" else value).decode()
+
+
+def _text(item: dict[str, Any]) -> str:
+    return str(item["text"]) if item.get("type") == "text" else f"({item.get('type')})"
