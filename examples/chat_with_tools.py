@@ -1,4 +1,4 @@
-"""A conversation of two turns with a small model in this process, which calls a tool when it needs one.
+"""A conversation of two turns with the embedded model, which calls a tool when it needs one.
 
     python examples/chat_with_tools.py
 
