@@ -94,7 +94,7 @@ class LocalModel:
         yield StepStartChunk(payload, run_id=request.run_id, from_="AGENT")
         bodies = [body for body in (call.body, call.without_tools) if body is not None]
         for body in bodies:
-            decoder = StreamDecoder(request.run_id, include_raw=request.include_raw)
+            decoder = StreamDecoder(request.run_id, model_id=self._model_id, include_raw=request.include_raw)
             failure: ModelError | None = None
             async with aclosing(engine.events(body)) as events:
                 try:

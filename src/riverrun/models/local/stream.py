@@ -39,10 +39,14 @@ _REASONS = {"stop": "stop", "length": "length", "tool_calls": "tool-calls"}
 
 
 class StreamDecoder:
-    """Decodes one answer: `feed` every event, then `finish`; `close` when it fails instead."""
+    """Decodes one answer: `feed` every event, then `finish`; `close` when it fails instead.
 
-    def __init__(self, run_id: str, *, include_raw: bool = False) -> None:
+    `model_id` is the name that the answer carries: the engine would give the path of the weights.
+    """
+
+    def __init__(self, run_id: str, *, model_id: str | None = None, include_raw: bool = False) -> None:
         self._run_id = run_id
+        self._model_id = model_id
         self._include_raw = include_raw
         self._prefix = secrets.token_hex(8)
         self._blocks = 0
@@ -138,7 +142,7 @@ class StreamDecoder:
         self._announced = True
         created = event.get("created")
         moment = Timestamp.of(datetime.fromtimestamp(created, UTC)) if created else None
-        payload = ResponseMetadataPayload(id=event.get("id"), model_id=event.get("model"), timestamp=moment)
+        payload = ResponseMetadataPayload(id=event.get("id"), model_id=self._model_id, timestamp=moment)
         out.append(ResponseMetadataChunk(payload, run_id=self._run_id, from_="AGENT"))
 
 
