@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import os
+import queue
 import subprocess
 import sys
 import threading
@@ -181,8 +183,6 @@ def test_leaving_after_the_end_does_nothing() -> None:
 @pytest.mark.parametrize("interrupted", [stream, generate])
 def test_ctrl_c_cancels_the_run(interrupted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The interrupt reaches whoever waits for the next chunk."""
-    import queue
-
     get = queue.Queue.get
 
     def interrupted_get(self: Any, *args: Any, **options: Any) -> Any:
@@ -266,6 +266,17 @@ async def test_it_works_where_a_loop_runs_already() -> None:
     """As in a notebook."""
     assert generate(agent_of(says("a")), "hi").text == "a"
     assert types(stream(agent_of(says("a")), "hi"))[-1] == "finish"
+
+
+def test_tools_see_the_callers_context_variables() -> None:
+    user: contextvars.ContextVar[str] = contextvars.ContextVar("user")
+    user.set("Ann")
+
+    async def whose() -> str:
+        return user.get()
+
+    (result,) = generate(agent_of(calls("whose"), says("a"), tools=[whose]), "hi").tool_results
+    assert result.payload.result == "Ann"
 
 
 def test_several_go_on_side_by_side() -> None:

@@ -6,6 +6,7 @@ The run lives in an event loop of its own, in a thread of its own, so that it wo
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import queue
 import threading
 from collections.abc import Iterator
@@ -42,7 +43,8 @@ class _Elsewhere:
 
     def __init__(self, agent: Agent, input: Input, options: RunOptions) -> None:
         self.chunks: queue.Queue[ChunkType | BaseException | None] = queue.Queue(LOOK_AHEAD)
-        self.thread = threading.Thread(target=self._work, name="riverrun-stream", daemon=True)
+        in_context = contextvars.copy_context().run  # tools see the caller's context variables, as in a task
+        self.thread = threading.Thread(target=in_context, args=(self._work,), name="riverrun-stream", daemon=True)
         self._agent = agent
         self._input: Input = input
         self._options = options

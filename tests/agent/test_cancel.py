@@ -268,6 +268,63 @@ async def test_a_tool_that_waits_for_the_cancellation_and_never_ends_is_interrup
     await assert_aborted(run)
 
 
+async def test_a_tool_that_waits_for_the_cancellation_in_a_task_of_its_own_may_end_in_its_own_way() -> None:
+    async def waits(ctx: ToolContext) -> str:
+        work, stop = asyncio.create_task(nap()), asyncio.create_task(ctx.wait_cancelled())
+        await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+        work.cancel()
+        await turns()
+        return "saved"
+
+    run = agent_of(calls("waits"), tools=[waits]).stream("hi")
+    await read_until(run, "tool-call")
+    await turns()
+    run.cancel()
+    chunks = await assert_aborted(run)
+    assert [chunk.payload.result for chunk in of(ToolResultChunk, chunks)] == ["saved"]
+
+
+async def test_a_tool_that_waits_for_the_cancellation_does_not_keep_others_running() -> None:
+    """No time is given to those that did not ask for it: the run ends long before the grace does."""
+    ended: list[str] = []
+
+    async def waits(ctx: ToolContext) -> str:
+        await ctx.wait_cancelled()
+        await turns()
+        return "saved"
+
+    async def sleeps(ctx: ToolContext) -> str:
+        try:
+            return await nap()
+        finally:
+            ended.append(ctx.tool_call_id)
+
+    run = agent_of(calls("sleeps", "waits", "sleeps"), tools=[waits, sleeps]).stream("hi")
+    await read_until(run, "tool-call", 3)
+    await turns()
+    run.cancel()
+    await turns(3)
+    assert ended == ["c1", "c3"]
+    chunks = await assert_aborted(run)
+    assert [chunk.payload.result for chunk in of(ToolResultChunk, chunks)] == ["saved"]
+
+
+async def test_a_wait_that_a_tool_left_behind_does_not_keep_the_model_talking() -> None:
+    left: list[asyncio.Task[None]] = []
+
+    async def forgets(ctx: ToolContext) -> None:
+        left.append(asyncio.create_task(ctx.wait_cancelled()))
+
+    model = WatchedModel([calls("forgets"), [HANG]])
+    run = Agent("a", model=model, tools=[forgets]).stream("hi")
+    await read_until(run, "step-finish")
+    await turns()
+    run.cancel()
+    await turns(5)
+    assert model.closed == 2
+    await assert_aborted(run)
+
+
 async def test_a_tool_sees_that_it_is_cancelled() -> None:
     seen: list[bool] = []
 
@@ -341,12 +398,13 @@ async def test_cancelled_by_a_tool_of_its_own() -> None:
     assert len(model.requests) == 1
 
 
-async def test_tools_that_wait_for_their_turn_never_begin() -> None:
+@pytest.mark.parametrize("waits", [False, True])
+async def test_tools_that_wait_for_their_turn_never_begin(waits: bool) -> None:
     began: list[str] = []
 
     async def first(ctx: ToolContext) -> None:
         began.append(ctx.tool_call_id)
-        await nap()
+        await (ctx.wait_cancelled() if waits else nap())
 
     run = agent_of(calls("first", "first", "first"), tools=[first], tool_concurrency=1).stream("hi")
     await read_until(run, "tool-call", 3)

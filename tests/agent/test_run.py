@@ -21,6 +21,9 @@ from riverrun.chunks import (
     ToolResultChunk,
     Usage,
     UserMessage,
+    decode,
+    encode,
+    to_value,
 )
 from riverrun.models import Call, ScriptedModel
 from riverrun.streams import LOOK_AHEAD, spawn
@@ -101,6 +104,13 @@ async def test_the_text_stream_gives_the_pieces_of_text_and_nothing_else() -> No
     run = agent.stream("hi")
     assert await read(run.text_stream) == ["a", "b", "c"]
     assert await read(run.text_stream) == ["a", "b", "c"]
+
+
+async def test_a_piece_without_text_is_no_piece_of_the_text_stream() -> None:
+    quiet = {"type": "text-delta", "id": "t", "delta": "", "providerMetadata": {"p": {"x": 1}}}
+    run = agent_of([*text("a")[:2], quiet, text("a")[2], finish()]).stream("hi")
+    assert await read(run.text_stream) == ["a"]
+    assert types(await read(run)).count("text-delta") == 2
 
 
 async def test_a_text_stream_and_a_full_stream_go_on_side_by_side() -> None:
@@ -668,3 +678,11 @@ async def test_results_of_tools_stand_between_their_call_and_the_end_of_the_step
 
 async def test_no_error_chunk_is_in_a_run_that_went_well() -> None:
     assert of(ErrorChunk, await read(everything().stream("hi"))) == []
+
+
+@pytest.mark.parametrize("make", [everything, failing])
+async def test_every_chunk_of_a_run_goes_over_the_wire_and_comes_back(make: Callable[[], Agent]) -> None:
+    for chunk in await read(make().stream("hi")):
+        back = decode(encode(chunk))
+        assert type(back) is type(chunk)
+        assert to_value(back) == to_value(chunk)

@@ -319,6 +319,12 @@ async def test_a_run_lays_its_limits_over_those_of_its_agent() -> None:
     assert error_of(chunks).limit == "step"
 
 
+async def test_a_timeout_of_the_models_own_is_no_limit_of_the_run(naps: list[float]) -> None:
+    error = TimeoutError("read timed out")
+    chunks = await read(agent_of(error, timeout=Timeout(step=60, first_chunk=60)).stream("hi"))
+    assert error_of(chunks) is error
+
+
 async def test_the_total_limit_bounds_waits_between_tries() -> None:
     chunks = await read(agent_of(busy(30), says("never"), timeout=Timeout(total=0.01)).stream("hi"))
     assert types(chunks) == ["start", "error", "finish"]

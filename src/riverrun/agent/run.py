@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from riverrun.chunks import (
@@ -41,19 +44,47 @@ class RunCancelled(BaseException):
     """The run was asked to stop and is at a place where it can. Never leaves the run."""
 
 
+@dataclass(slots=True, eq=False)
+class _ToolCall:
+    """A tool's call under way, in a task of its own or in the run's."""
+
+    event: CancelEvent
+    task: asyncio.Task[Any] | None
+    waits: int = 0
+    """How often it waits for the event."""
+
+
+_current_call: ContextVar[_ToolCall | None] = ContextVar("riverrun_tool_call", default=None)
+
+
 class CancelEvent(asyncio.Event):
-    """An event that knows how many wait for it."""
+    """An event that knows the tool calls under way, and which of them wait for it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.watchers = 0
+        self.calls: list[_ToolCall] = []
+
+    @contextmanager
+    def call(self) -> Generator[None, None, None]:
+        """In this block runs a tool's call, with the tasks that it makes."""
+        call = _ToolCall(self, asyncio.current_task())
+        token = _current_call.set(call)
+        self.calls.append(call)
+        try:
+            yield
+        finally:
+            self.calls.remove(call)
+            _current_call.reset(token)
 
     async def wait(self) -> Literal[True]:
-        self.watchers += 1
+        call = _current_call.get()
+        if call is None or call.event is not self:
+            return await super().wait()
+        call.waits += 1
         try:
             return await super().wait()
         finally:
-            self.watchers -= 1
+            call.waits -= 1
 
 
 class Cancellation:
@@ -97,10 +128,14 @@ class Cancellation:
             self._task.cancel()
 
     def _interrupt(self, task: asyncio.Task[None]) -> None:
-        if self.event.watchers:  # they end by themselves
-            self._timers.append(asyncio.get_running_loop().call_later(GRACE, task.cancel))
-        else:
+        """Cancel the run's task, or first those calls alone that do not wait for the cancellation themselves."""
+        if not any(call.waits for call in self.event.calls):
             task.cancel()
+            return
+        for call in self.event.calls:
+            if not call.waits and call.task is not None:
+                call.task.cancel()
+        self._timers.append(asyncio.get_running_loop().call_later(GRACE, task.cancel))
 
 
 Work = Callable[[Log[ChunkType], Cancellation], Coroutine[Any, Any, None]]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from riverrun.agent.run import CancelEvent
 from riverrun.chunks import (
     ChunkType,
     Message,
@@ -32,7 +32,7 @@ class ToolCalls:
     agent_id: str
     messages: Sequence[Message]
     deps: Any
-    cancelled: asyncio.Event
+    cancelled: CancelEvent
     outcomes: dict[str, Outcome] = field(default_factory=dict[str, Outcome])
 
     async def run(self, *, limit: int) -> None:
@@ -69,6 +69,8 @@ class ToolCalls:
 
     def _work(self, call: ToolCallChunk) -> Callable[[], Coroutine[Any, Any, None]]:
         async def work() -> None:
+            if self.cancelled.is_set():  # while it waited for its turn
+                return
             payload = call.payload
             context = ToolContext(
                 run_id=self.run_id,
@@ -82,7 +84,8 @@ class ToolCalls:
                 cancelled_event=self.cancelled,
             )
             tool = find_tool(self.tools.values(), payload.tool_name)
-            outcome = await run_call(tool, payload, context, available=list(self.tools))
+            with self.cancelled.call():
+                outcome = await run_call(tool, payload, context, available=list(self.tools))
             if outcome is not None:
                 self.outcomes[payload.tool_call_id] = outcome
 
