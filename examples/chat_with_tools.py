@@ -31,7 +31,7 @@ agent = Agent(
 
 async def main() -> None:
     messages: list[object] = []
-    for question in ("What is the weather in Paris right now?", "Say goodbye in French."):
+    for question in ("What is the weather in Paris right now?", "How do you say goodbye in French?"):
         print(f"\n> {question}")
         run = agent.stream([*messages, question])
         async for chunk in run:

@@ -255,7 +255,7 @@ async def test_a_tool_that_waits_for_the_cancellation_may_end_in_its_own_way() -
 async def test_a_tool_that_waits_for_the_cancellation_and_never_ends_is_interrupted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("riverrun.agent.run.GRACE", 0.01)
+    monkeypatch.setattr("riverrun.agent.cancellation.GRACE", 0.01)
 
     async def waits(ctx: ToolContext) -> str:
         await ctx.wait_cancelled()

@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypedDict, Unpack, cast
 
+from riverrun.agent.cancellation import Cancellation
 from riverrun.agent.hooks import OnIteration, PrepareStep, StopWhen, step_count_is
 from riverrun.agent.inputs import to_messages
 from riverrun.agent.loop import AgentLoop, Plan
-from riverrun.agent.run import Cancellation, Run
+from riverrun.agent.run import Run
 from riverrun.chunks import ChunkType, Message, Result, SystemMessage
 from riverrun.errors import ConfigError
 from riverrun.models import resolve_model
 from riverrun.streams import Log
 from riverrun.tools import Tool, tool
-from riverrun.types import Input, Model, Settings, Timeout, ToolChoice
+from riverrun.types import Input, Model, NamedTool, Settings, Timeout, ToolChoice
 
 DEFAULT_MAX_STEPS = 5
 """Steps of a run for which neither `max_steps` nor `stop_when` is given."""
@@ -135,7 +136,7 @@ class Agent:
             context=to_messages(context) if context is not None else [],
             messages=[message for message in given if not isinstance(message, SystemMessage)],
             tools=tools,
-            tool_choice=options.get("tool_choice") or "auto",
+            tool_choice=self._choice(options.get("tool_choice") or "auto", tools),
             active_tools=self._active(options.get("active_tools"), tools),
             stop_when=self._stop_conditions(options),
             prepare_step=options.get("prepare_step"),
@@ -159,6 +160,11 @@ class Agent:
         if unknown:
             raise ConfigError(f"active_tools names no tool of agent '{self.name}': {', '.join(unknown)}")
         return active
+
+    def _choice(self, choice: ToolChoice, tools: Mapping[str, Tool]) -> ToolChoice:
+        if isinstance(choice, NamedTool) and choice.tool_name not in tools:
+            raise ConfigError(f"tool_choice names no tool of agent '{self.name}': {choice.tool_name}")
+        return choice
 
     def _stop_conditions(self, options: RunOptions) -> Sequence[StopWhen]:
         most = options.get("max_steps", self.max_steps)

@@ -33,6 +33,8 @@ from riverrun.types import Input
 
 Json = Mapping[str, Any]
 
+_SILENT = {"step-start", "source", "source-url", "source-document", "redacted-reasoning", "reasoning-file", "custom"}
+"""Parts that clients show and models are not told."""
 _MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage, UnknownMessage)
 _PARTS = (TextPart, ReasoningPart, FilePart, ToolCallPart, ToolResultPart, UnknownPart)
 
@@ -200,14 +202,19 @@ def _part(part: Any) -> list[MessagePart]:
             return [_tool_call(part, options)]
         case "tool-result":
             return [_tool_result(part)]
-        case "tool-invocation":
-            return _invocation(_object(part.get("toolInvocation"), "a toolInvocation"), options)
-        case "dynamic-tool":
-            return _invocation(part, options)
-        case _ if kind.startswith("tool-"):
-            return _invocation({"toolName": kind.removeprefix("tool-"), **part}, options)
-        case _:
+        case _ if kind.startswith("tool-") or kind == "dynamic-tool":
+            return _tool_part(kind, part, options)
+        case _ if kind in _SILENT or kind.startswith("data-"):
             return []
+        case _:
+            raise ConfigError(f"a message has no part of type {kind!r}: text, file, image, reasoning, tool-call, …")
+
+
+def _tool_part(kind: str, part: Json, options: dict[str, Any] | None) -> list[MessagePart]:
+    """A call of the user-interface forms: the older one is wrapped, the newer one has the tool's name in its type."""
+    if kind == "tool-invocation":
+        return _invocation(_object(part.get("toolInvocation"), "a toolInvocation"), options)
+    return _invocation({"toolName": kind.removeprefix("tool-"), **part}, options)
 
 
 def _file(part: Json, options: dict[str, Any] | None) -> FilePart:

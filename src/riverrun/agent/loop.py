@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from riverrun.agent.cancellation import Cancellation, RunCancelled
 from riverrun.agent.hooks import Iteration, OnIteration, PrepareStep, StepChanges, StepInfo, StopWhen, Verdict
 from riverrun.agent.inputs import answer_messages, sealed, to_messages
-from riverrun.agent.run import Cancellation, RunCancelled
 from riverrun.agent.step import Answer, ask
 from riverrun.agent.toolcalls import ToolCalls
 from riverrun.chunks import (

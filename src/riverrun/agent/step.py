@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from riverrun.agent.run import RunCancelled
+from riverrun.agent.cancellation import RunCancelled
 from riverrun.chunks import (
     ChunkType,
     ErrorChunk,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from riverrun.agent.run import CancelEvent
+from riverrun.agent.cancellation import CancelEvent
 from riverrun.chunks import (
     ChunkType,
     Message,
