@@ -276,6 +276,20 @@ async def test_text_before_a_call_is_not_the_answer() -> None:
 # -- one end
 
 
+async def test_an_abort_from_another_handle_ends_every_reader() -> None:
+    """mastra-ai/mastra#21522: whoever cancels, each reader gets the abort and the end."""
+    run = agent_of([*text("a")[:-1], HANG]).stream("hi")
+    first, second = asyncio.create_task(read(run)), asyncio.create_task(read(run))
+    await read_until(run, "text-delta")
+
+    async def other_handle() -> None:
+        run.cancel()
+
+    await asyncio.create_task(other_handle())
+    assert types(await first)[-2:] == types(await second)[-2:] == ["abort", "finish"]
+    assert run.status == "canceled"
+
+
 async def test_a_run_aborted_in_its_second_step_has_one_end() -> None:
     """vercel/ai#20908"""
     run = agent_of(calls("echo"), [*text("par")[:2], HANG], tools=[echo]).stream("hi")
