@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
 from typing import Any, TypedDict, Unpack, cast
 
 from riverrun.agent.cancellation import Cancellation
 from riverrun.agent.hooks import OnIteration, PrepareStep, StopWhen, step_count_is
 from riverrun.agent.inputs import to_messages
 from riverrun.agent.loop import AgentLoop, Plan
+from riverrun.agent.overlay import laid_over, merged
 from riverrun.agent.run import Run
 from riverrun.chunks import ChunkType, Message, Result, SystemMessage
 from riverrun.errors import ConfigError
@@ -141,10 +141,10 @@ class Agent:
             stop_when=self._stop_conditions(options),
             prepare_step=options.get("prepare_step"),
             on_iteration=options.get("on_iteration"),
-            settings=_laid_over(self.settings, options.get("settings")),
-            provider_options=_merged(self.provider_options, options.get("provider_options") or {}),
+            settings=laid_over(self.settings, options.get("settings")),
+            provider_options=merged(self.provider_options, options.get("provider_options")),
             include_raw=options.get("include_raw", False),
-            timeout=_laid_over(self.timeout, options.get("timeout")),
+            timeout=laid_over(self.timeout, options.get("timeout")),
             tool_concurrency=_at_least(1, "tool_concurrency", options.get("tool_concurrency"), self.tool_concurrency),
             max_retries=_at_least(0, "max_retries", options.get("max_retries"), self.max_retries),
             deps=options.get("deps"),
@@ -209,17 +209,3 @@ def _by_name(tools: Sequence[ToolLike]) -> dict[str, Tool]:
             raise ConfigError(f"two tools are named '{made.name}'")
         found[made.name] = made
     return found
-
-
-def _laid_over(base: Any, over: Any) -> Any:
-    """A frozen value with what `over` sets in place of what `base` sets."""
-    if over is None:
-        return base
-    given = {item.name: getattr(over, item.name) for item in fields(over) if getattr(over, item.name) is not None}
-    return replace(base, **given)
-
-
-def _merged(
-    base: Mapping[str, Mapping[str, Any]], over: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Mapping[str, Any]]:
-    return {name: {**base.get(name, {}), **over.get(name, {})} for name in {**base, **over}}

@@ -27,7 +27,10 @@ class StepInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepChanges:
-    """What is to be different in the coming step, and in it alone. None: as configured."""
+    """What is to be different in the coming step, and in it alone. None: as configured.
+
+    Settings and provider options are laid over the run's.
+    """
 
     model: str | Model | None = None
     instructions: str | None = None

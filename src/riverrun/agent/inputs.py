@@ -214,7 +214,8 @@ def _tool_part(kind: str, part: Json, options: dict[str, Any] | None) -> list[Me
     """A call of the user-interface forms: the older one is wrapped, the newer one has the tool's name in its type."""
     if kind == "tool-invocation":
         return _invocation(_object(part.get("toolInvocation"), "a toolInvocation"), options)
-    return _invocation({"toolName": kind.removeprefix("tool-"), **part}, options)
+    named = part if kind == "dynamic-tool" else {"toolName": kind.removeprefix("tool-"), **part}
+    return _invocation(named, options)
 
 
 def _file(part: Json, options: dict[str, Any] | None) -> FilePart:

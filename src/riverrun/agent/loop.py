@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from riverrun.agent.cancellation import Cancellation, RunCancelled
 from riverrun.agent.hooks import Iteration, OnIteration, PrepareStep, StepChanges, StepInfo, StopWhen, Verdict
 from riverrun.agent.inputs import answer_messages, sealed, to_messages
+from riverrun.agent.overlay import laid_over, merged
 from riverrun.agent.step import Answer, ask
 from riverrun.agent.toolcalls import ToolCalls
 from riverrun.chunks import (
@@ -183,8 +184,8 @@ class AgentLoop:
             run_id=plan.run_id,
             tools=[tool.spec for tool in tools.values()],
             tool_choice=changes.tool_choice or plan.tool_choice,
-            settings=changes.settings or plan.settings,
-            provider_options=changes.provider_options or plan.provider_options,
+            settings=laid_over(plan.settings, changes.settings),
+            provider_options=merged(plan.provider_options, changes.provider_options),
             include_raw=plan.include_raw,
         )
         if changes.model is not None:
