@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from riverrun.errors import ConfigError
+from riverrun.models.local.weights import DEFAULT_WEIGHTS, find_weights
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
@@ -21,6 +24,17 @@ def shared() -> Path:
             pytest.fail("the shared folder is missing: in CI nothing may be skipped")
         pytest.skip("needs the shared folder beside the repository")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def local_weights() -> None:
+    """The weights of the embedded model are here; tests that need them are skipped without."""
+    try:
+        find_weights(DEFAULT_WEIGHTS)
+    except ConfigError as error:
+        if os.environ.get("CI"):
+            pytest.fail(f"{error}: in CI nothing may be skipped")
+        pytest.skip(str(error))
 
 
 @pytest.hookimpl(tryfirst=True)

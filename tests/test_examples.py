@@ -17,7 +17,7 @@ from riverrun.chunks import FinishChunk, decode
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
-pytestmark = [pytest.mark.local_model, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.usefixtures("local_weights"), pytest.mark.timeout(240)]
 
 
 def run_example(name: str) -> str:

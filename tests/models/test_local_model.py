@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import Iterator
 from contextlib import aclosing
 
@@ -24,13 +23,12 @@ from riverrun.chunks import (
     ToolResultPart,
     UserMessage,
 )
-from riverrun.errors import ConfigError, ModelError
-from riverrun.models.local import DEFAULT_WEIGHTS, LocalModel
-from riverrun.models.local.weights import find_weights
+from riverrun.errors import ModelError
+from riverrun.models.local import LocalModel
 from riverrun.testing import assert_well_formed
 from riverrun.types import ModelRequest, NamedTool, Settings, ToolChoice, ToolSpec
 
-pytestmark = [pytest.mark.local_model, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 WEATHER = ToolSpec(
     name="get_weather",
@@ -49,14 +47,8 @@ ADD = ToolSpec(
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[LocalModel]:
-    """The default weights; without them the tests are skipped, and fail in CI."""
-    try:
-        find_weights(DEFAULT_WEIGHTS)
-    except ConfigError as error:
-        if os.environ.get("CI"):
-            pytest.fail(f"{error}: in CI nothing may be skipped")
-        pytest.skip(str(error))
+def model(local_weights: None) -> Iterator[LocalModel]:
+    """One model for all tests here: loading takes a second or two."""
     model = LocalModel()
     yield model
     asyncio.run(model.aclose())
