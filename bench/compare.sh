@@ -14,7 +14,8 @@ $python bench/server.py "$port" & server=$!
 trap 'kill $server' EXIT
 sleep 1
 
-median() { sort -t: -k8 | sed -n 2p; }
+# of three JSON lines, the one whose CPU is in the middle
+median() { python3 -c 'import json, sys; print(sorted(sys.stdin, key=lambda line: json.loads(line)["cpu_s"])[1], end="")'; }
 
 for spec in "text-2000 10" "text-1 100" "tools-10-20 20"; do
   for _ in 1 2 3; do $python bench/stream.py $spec "$port"; done | median

@@ -148,11 +148,10 @@ class ToolNotFoundError(ToolError):
 
 
 class ToolArgumentsError(ToolError):
-    """The arguments of a call are not JSON; `text` is what the model wrote."""
+    """The arguments of a call are not JSON."""
 
-    def __init__(self, name: str, text: str = "") -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.text = text
         super().__init__(
             f'Tool "{name}" received invalid arguments — the provided JSON could not be parsed. '
             "Please provide valid JSON arguments."

@@ -7,8 +7,13 @@ for `room` and so never runs far ahead of its readers; a log that is awaited or 
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import logging
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -17,21 +22,59 @@ LOOK_AHEAD = 256
 """How many items a producer may be ahead of the reader that is furthest on."""
 
 
+GRACE = 5.0
+"""Seconds that work gets to end in its own way after it was cancelled."""
+
+_logger = logging.getLogger("riverrun")
+_tasks: set[asyncio.Task[Any]] = set()  # event loops hold their tasks weakly
+
+
 def spawn(work: Coroutine[Any, Any, T], *, name: str | None = None) -> asyncio.Task[T]:
     """Run `work` as a task of its own. The caller owns it: it must see it end."""
-    return asyncio.get_running_loop().create_task(work, name=name)
+    task = asyncio.get_running_loop().create_task(work, name=name)
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+    return task
+
+
+def submit(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> Future[T]:
+    """Run `work` in another thread's event loop; the future is for this thread."""
+    return asyncio.run_coroutine_threadsafe(work, loop)
+
+
+async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function in a thread of its own, with the caller's context variables, and give what it returns or raises.
+
+    No pool, so that functions that hang keep no others waiting; and a daemon, so that one left behind by a cancellation
+    keeps no program from ending.
+    """
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[T] = loop.create_future()
+
+    def settle(set_result: Callable[[Any], None], value: object) -> None:
+        if not result.done():
+            set_result(value)
+
+    def work() -> None:
+        set_result: Callable[[Any], None] = result.set_result
+        try:
+            outcome: object = function(*arguments)
+        except BaseException as error:
+            set_result, outcome = result.set_exception, error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, set_result, outcome)
+
+    run = contextvars.copy_context().run
+    threading.Thread(target=run, args=(work,), name=f"riverrun {function.__name__}", daemon=True).start()
+    return await result
 
 
 async def run_all(works: Sequence[Callable[[], Coroutine[Any, Any, None]]], *, limit: int) -> None:
     """Run coroutine functions side by side, at most `limit` at once.
 
-    All of them have ended when this returns or raises. A cancellation is passed on to those that run. When several
-    raise, the first one's exception is raised.
+    All of them have ended when this returns or raises. A cancellation is passed on to those that run; one that takes no
+    notice of it is left behind after a grace of 5 s. When several raise, the first one's exception is raised.
     """
-    if len(works) < 2:
-        for work in works:
-            await work()
-        return
     gate = asyncio.Semaphore(limit)
 
     async def gated(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -41,8 +84,11 @@ async def run_all(works: Sequence[Callable[[], Coroutine[Any, Any, None]]], *, l
     tasks = [spawn(gated(work)) for work in works]
     cancelled = await _end_of(tasks)
     for task in tasks:
-        if not task.cancelled():
-            task.exception()  # one that nobody looks at makes the event loop complain
+        if not task.done():
+            _logger.warning("a tool goes on although its run was cancelled: %r", task)
+            task.add_done_callback(_looked_at)
+        else:
+            _looked_at(task)
     if cancelled:
         raise asyncio.CancelledError
     for task in tasks:
@@ -51,15 +97,24 @@ async def run_all(works: Sequence[Callable[[], Coroutine[Any, Any, None]]], *, l
 
 async def _end_of(tasks: Sequence[asyncio.Task[None]]) -> bool:
     """Wait until all have ended. True: this was cancelled meanwhile, once or more often, and so were they."""
-    cancelled = False
-    while not all(task.done() for task in tasks):
+    loop = asyncio.get_running_loop()
+    deadline: float | None = None
+    waiting: list[asyncio.Task[None]] = [*tasks]
+    while waiting and (deadline is None or loop.time() < deadline):
         try:
-            await asyncio.wait(tasks)
+            await asyncio.wait(waiting, timeout=None if deadline is None else deadline - loop.time())
         except asyncio.CancelledError:
-            cancelled = True
-            for task in tasks:
+            deadline = deadline or loop.time() + GRACE
+            for task in waiting:
                 task.cancel()
-    return cancelled
+        waiting = [task for task in waiting if not task.done()]
+    return deadline is not None
+
+
+def _looked_at(task: asyncio.Task[None]) -> None:
+    """An exception that nobody looks at makes the event loop complain."""
+    if not task.cancelled():
+        task.exception()
 
 
 class Log(Generic[T]):
@@ -88,7 +143,6 @@ class Log(Generic[T]):
         """Say that nothing more will come. Whoever waits for room goes on."""
         self.closed = True
         self._wake()
-        self.unbind()
         self.unbind()
 
     @property

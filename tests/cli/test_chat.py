@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
@@ -10,18 +11,28 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import riverrun
-from riverrun.chunks import AbortChunk, FinishChunk, TextDeltaChunk, decode
-from riverrun.cli.chat import Options, chat
+from riverrun.chunks import (
+    AbortChunk,
+    ChunkType,
+    FinishChunk,
+    TextDeltaChunk,
+    TextDeltaPayload,
+    TextPart,
+    decode,
+    encode,
+)
+from riverrun.cli.chat import JsonLines, Options, chat
 from riverrun.cli.main import main
 from riverrun.errors import ConfigError
 from riverrun.models import ScriptedModel
+from riverrun.types import ModelRequest
 from tests.cli.conftest import Server
 
 Captured = pytest.CaptureFixture[str]
@@ -60,6 +71,13 @@ class Terminal(io.StringIO):
         return True
 
 
+class TerminalBytes(io.BytesIO):
+    """What is written to a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 # -- one prompt
 
 
@@ -77,6 +95,16 @@ def test_json_lines_are_chunks_and_nothing_else(capsys: Captured) -> None:
     chunks = [decode(line) for line in capsys.readouterr().out.splitlines()]
     assert [chunk.payload.text for chunk in chunks if isinstance(chunk, TextDeltaChunk)] == ["héllo"]
     assert isinstance(chunks[-1], FinishChunk)
+
+
+def test_json_lines_do_not_command_a_terminal() -> None:
+    chunk = TextDeltaChunk(TextDeltaPayload("0", "\x9b31m\x7f\u202ehéllo"), run_id="r", from_="AGENT")
+    piped, terminal = io.BytesIO(), TerminalBytes()
+    for out in (piped, terminal):
+        JsonLines(out).feed(chunk)
+    assert piped.getvalue() == encode(chunk) + b"\n"
+    assert rb'"\u009b31m\u007f\u202eh' + "éllo".encode() in terminal.getvalue()
+    assert decode(terminal.getvalue()) == chunk
 
 
 def test_the_tools_are_offered_unless_they_are_switched_off() -> None:
@@ -137,6 +165,28 @@ def test_a_mistake_is_one_line_and_2(
     assert says in captured.err
 
 
+@pytest.mark.parametrize("prompt", [["hi"], []])
+def test_weights_that_are_not_there_are_one_line_and_2(
+    prompt: list[str], capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("riverrun.models.local.model.require_engine", lambda: None)
+    monkeypatch.setattr("sys.stdin", Terminal("hi\n"))
+    assert main(["chat", "--model", "local:/nope.gguf", *prompt]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert re.fullmatch(r"riverrun: no weights '/nope\.gguf': [^\n]+\n", captured.err)
+
+
+def test_a_model_that_cannot_be_made_is_one_line_and_2(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> None:
+        raise ConfigError("the model\nwill not")
+
+    monkeypatch.setattr("riverrun.cli.chat.resolve_model", refuse)
+    assert main(["chat", "hi"]) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "riverrun: the model will not\n")
+
+
 def test_stdin_that_is_no_text_is_2(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfe\xff"), encoding="utf-8"))
     assert main(["chat", "-"]) == 2
@@ -171,6 +221,59 @@ def test_a_conversation_ends_with_the_input_and_outlives_a_failure(
     assert chat(Options(), model) == 0
     assert [message.content[0].text for message in model.requests[1].messages] == ["two"]
     assert "up\n" in capsys.readouterr().out
+
+
+class Interrupted(ScriptedModel):
+    """Ctrl-C is hit when it says "two "."""
+
+    async def stream(self, request: ModelRequest, /) -> AsyncGenerator[ChunkType, None]:
+        async for chunk in super().stream(request):
+            yield chunk
+            if isinstance(chunk, TextDeltaChunk) and chunk.payload.text == "two ":
+                signal.raise_signal(signal.SIGINT)
+
+
+CUT_OFF = [*says("one ", "two ")[:-2], {"type": "$await_abort"}]
+
+
+@needs_signals
+def test_a_conversation_remembers_an_answer_that_was_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Interrupted([CUT_OFF, says("three")])
+    monkeypatch.setattr("sys.stdin", Terminal("count\ngo on\n"))
+    assert chat(Options(), model) == 0
+    assert said(model) == [("user", "count"), ("assistant", "one two "), ("user", "go on")]
+
+
+@needs_signals
+def test_an_answer_that_was_cut_off_behind_a_tool_is_remembered_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Interrupted([calls("calculate", expression="1"), CUT_OFF, says("three")])
+    monkeypatch.setattr("sys.stdin", Terminal("count\ngo on\n"))
+    assert chat(Options(), model) == 0
+    roles = [("user", "count"), ("assistant", ""), ("tool", ""), ("assistant", "one two "), ("user", "go on")]
+    assert said(model) == roles
+
+
+@needs_signals
+def test_an_answer_that_was_kept_with_its_tools_is_not_remembered_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def calculate(expression: str) -> None:
+        """Reckon until somebody hits Ctrl-C."""
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("riverrun.cli.chat.calculate", calculate)
+    monkeypatch.setattr("sys.stdin", Terminal("when?\ngo on\n"))
+    now = {"type": "tool-call", "toolCallId": "0", "toolName": "current_time", "input": "{}"}
+    model = ScriptedModel([[*says("Let me see.")[:-1], now, *calls("calculate", expression="1")], says("Noon.")])
+    assert chat(Options(), model) == 0
+    assert said(model) == [("user", "when?"), ("assistant", "Let me see."), ("tool", ""), ("user", "go on")]
+
+
+def said(model: ScriptedModel) -> list[tuple[str, str]]:
+    """Who said what, as the model was told in its last call."""
+    return [
+        (message.role, "".join(part.text for part in message.content if isinstance(part, TextPart)))
+        for message in model.requests[-1].messages
+    ]
 
 
 # -- with a server
@@ -289,7 +392,7 @@ def test_a_conversation_on_a_terminal(start: Start) -> None:
             process.send_signal(signal.SIGINT)
         _read_until(terminal, b"> ")
         terminal.write(b"count\n")
-        _read_until(terminal, b"messages")
+        _read_until(terminal, b"5 messages")  # with the one that was cut off
         _read_until(terminal, b"> ")
         terminal.write(b"\x04")
         assert process.wait(20) == 0

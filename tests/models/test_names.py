@@ -46,5 +46,5 @@ def test_a_name_that_is_none_is_refused_with_those_there_are(name: str) -> None:
 
 @pytest.mark.parametrize("model", [None, 5, [], {"model": "openai/gpt-5"}, object()])
 def test_what_is_no_model_is_refused(model: Any) -> None:
-    with pytest.raises(ConfigError, match="a model is a name or has a method `stream`"):
+    with pytest.raises(ConfigError, match="a model is a name or has stream, model_id and provider"):
         resolve_model(model)

@@ -269,6 +269,61 @@ async def test_an_error_in_the_stream_comes_after_what_was_open_is_closed():
         assert (await failure_of(model(server).stream(request())))[1].status == 503
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(pieces=[b'data: {"error":{"message":"Bad key: %b","code":"%b"}}\n\n' % (KEY.encode(), KEY.encode())]),
+        Reply(pieces=[b"data: Bad key: %b\n\n" % KEY.encode()]),
+        Reply(pieces=[b"data: %b%b\n\n" % (b"x" * 190, KEY.encode())]),
+        Reply(pieces=[b'data: {"error":{"message":"%b%b"}}\n\n' % (b"x" * 1990, KEY.encode())]),
+        Reply(status=401, pieces=[b'{"error":{"message":"%b%b"}}' % (b"x" * 1990, KEY.encode())]),
+        Reply(status=401, pieces=[b"%b%b" % (b"x" * 490, KEY.encode())]),
+    ],
+    ids=["error", "no JSON", "no JSON, long", "error, long", "status, long", "status, no JSON, long"],
+)
+async def test_no_failure_repeats_the_key_nor_a_part_of_it(reply: Reply):
+    async with Loopback(reply) as server:
+        _, error = await failure_of(model(server).stream(request()))
+    assert KEY[:8] not in f"{error} {error.code}"
+    assert "***" in str(error)
+    assert len(str(error)) <= 2000
+
+
+async def test_a_server_that_cannot_be_reached_is_named_without_the_key():
+    _, error = await failure_of(
+        OpenAIChatModel("m", base_url=f"http://127.0.0.1:1/{KEY}", api_key=KEY).stream(request())
+    )
+    assert "http://127.0.0.1:1/*** cannot be reached" in str(error)
+
+
+async def test_the_key_of_a_client_of_the_callers_own_is_not_repeated_when_it_changed():
+    from openai import AsyncOpenAI
+
+    async with Loopback(Reply(pieces=[b'data: {"error":{"message":"Bad key: %b"}}\n\n' % KEY.encode()])) as server:
+        own = AsyncOpenAI(base_url=server.url, api_key="old")
+        chat = OpenAIChatModel("m-1", client=own)
+        own.api_key = KEY
+        _, error = await failure_of(chat.stream(request()))
+        await own.close()
+    assert str(error) == "Bad key: ***"
+
+
+async def test_what_stands_for_no_key_is_not_masked():
+    async with Loopback(Reply(pieces=[b'data: {"error":{"message":"no-key is not a key"}}\n\n'])) as server:
+        _, error = await failure_of(OpenAIChatModel("m", base_url=server.url).stream(request()))
+    assert str(error) == "no-key is not a key"
+
+
+async def test_an_event_that_never_ends_is_a_failure(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("riverrun.models.sse._LIMIT", 1000)
+    async with Loopback(Reply(pieces=[*HELLO, b"data: ", *[b"x" * 100] * 20], end="hang")) as server:
+        chunks, error = await failure_of(model(server).stream(request()))
+        assert await server.went(1, within=1)
+    assert_in_order(chunks[1:], failed=True)
+    assert text_of(chunks) == "Hello"
+    assert (error.code, error.retryable) == ("event_too_long", False)
+
+
 async def test_an_answer_that_is_no_stream_is_read_all_the_same():
     whole = b'{"id":"1","model":"m","choices":[{"index":0,"message":{"content":"Hi"},"finish_reason":"stop"}]}'
     async with Loopback(Reply(pieces=[whole], headers={"content-type": "application/json"})) as server:
@@ -434,6 +489,43 @@ async def test_aclose_leaves_the_connections_that_another_model_uses():
         await one.aclose()
         await collect(other.stream(request()))
         assert server.connections == 1
+
+
+@needs_proc
+async def test_the_connections_of_models_that_are_gone_are_closed_when_a_new_server_or_key_comes():
+    async with Loopback(Reply(pieces=[*HELLO, *END])) as server:
+        before = sockets()
+        for number in range(30):
+            await collect(OpenAIChatModel("m-1", base_url=server.url, api_key=f"key-{number}").stream(request()))
+            gc.collect()
+        await asyncio.sleep(0.01)
+        assert len(clients._by_loop[asyncio.get_running_loop()]) == 1
+        assert sockets() == before + 2  # both ends are here
+
+
+async def test_a_stream_goes_on_when_its_model_is_dropped_and_another_server_or_key_comes():
+    async with Loopback(Reply(pieces=HELLO, end="hang"), Reply(pieces=[*HELLO, *END])) as server:
+        stream = model(server).stream(request())
+        await anext(stream)
+        gc.collect()
+        others = [OpenAIChatModel("m-1", base_url=server.url, api_key=f"key-{number}") for number in range(3)]
+        texts = await asyncio.gather(*(collect(other.stream(request())) for other in others))
+        assert [text_of(chunks) for chunks in texts] == ["Hello"] * 3
+        assert not server.gone
+        assert [(await anext(stream)).type for _ in range(3)] == ["response-metadata", "text-start", "text-delta"]
+        await stream.aclose()
+
+
+async def test_calls_that_begin_together_close_what_is_not_used_once():
+    async with Loopback(Reply(pieces=[*HELLO, *END])) as server:
+        for number in range(3):
+            await collect(OpenAIChatModel("m-1", base_url=server.url, api_key=f"old-{number}").stream(request()))
+        gc.collect()
+        chats = [OpenAIChatModel("m-1", base_url=server.url, api_key=f"new-{number % 4}") for number in range(8)]
+        texts = await asyncio.gather(*(collect(chat.stream(request())) for chat in chats))
+        assert [text_of(chunks) for chunks in texts] == ["Hello"] * 8
+        kept = clients._by_loop[asyncio.get_running_loop()]
+        assert sorted(key for _, key in kept) == ["new-0", "new-1", "new-2", "new-3"]
 
 
 async def test_a_client_of_the_callers_own_is_used_and_not_closed():

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from riverrun.errors import ModelError
 from riverrun.models.sse import Event, SseReader
 
 ANSWER = (
@@ -120,3 +123,83 @@ def test_a_long_event_in_small_pieces_costs_linear_time():
         reader.feed(b"0123456789")
     (event,) = reader.feed(b"\n\n")
     assert len(event.data) == 2_000_000
+
+
+class Counting(SseReader):
+    """Counts the bytes that are joined."""
+
+    joined = 0
+
+    def _with_held(self, piece: bytes) -> bytes:
+        text = super()._with_held(piece)
+        self.joined += len(text)
+        return text
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"], ids=["lf", "crlf", "cr"])
+def test_a_long_event_of_many_lines_costs_linear_time(line_end: bytes):
+    reader = Counting()
+    for _ in range(2_000):
+        assert reader.feed(b"data: 0123456789" + line_end) == []
+    assert reader.joined == 0
+    (event,) = reader.feed(line_end + b"data: rest")
+    assert len(event.data) == 2_000 * 11 - 1
+    assert reader.joined <= 2_000 * 17 + 20
+
+
+def test_a_byte_is_joined_once_at_most_twice():
+    reader = Counting()
+    pieces = [b"ta: 1\n\ndata: 2\n", b"data: 3\n\nda"] * 1_000
+    assert len([event for piece in pieces for event in reader.feed(piece)]) == 2_000
+    assert reader.joined <= 2 * sum(map(len, pieces))
+
+
+_BITS = [
+    b"\n",
+    b"\n\n",
+    b"\r",
+    b"\r\n",
+    b"data: 1",
+    b"data:2",
+    b"event: a",
+    b": ping",
+    b"{",
+    b"}",
+    b'{"a":1}',
+    b"\xef\xbb\xbf",
+]
+_TEXTS = st.lists(st.sampled_from(_BITS), max_size=30).map(b"".join)
+
+
+@given(text=_TEXTS, cuts=st.lists(st.integers(0, 120), max_size=20))
+def test_after_each_piece_the_events_are_those_of_the_bytes_so_far(text: bytes, cuts: list[int]):
+    """Where the bytes are cut changes neither which events come nor when: as if all of them were joined each time."""
+    reader = SseReader()
+    found: list[Event] = []
+    last = 0
+    for cut in sorted({*cuts, len(text)}):
+        found += reader.feed(text[last:cut])
+        last = max(last, min(cut, len(text)))
+        assert found == SseReader().feed(text[:last])
+    assert found + reader.close() == read(text)
+
+
+@pytest.mark.parametrize("piece", [b"x" * 100, b"data: x\n" * 10, b'["x",\n\n' * 10], ids=["line", "lines", "JSON"])
+def test_what_never_ends_is_refused(piece: bytes, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("riverrun.models.sse._LIMIT", 1000)
+    reader = SseReader()
+    reader.feed(b"data: 1\n\n" * 200)
+    for _ in range(8):
+        assert reader.feed(piece) == []
+    with pytest.raises(ModelError, match="more than 1000 bytes"):
+        for _ in range(8):
+            reader.feed(piece)
+
+
+def test_a_long_stream_of_comments_and_events_is_not_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("riverrun.models.sse._LIMIT", 100)
+    reader = SseReader()
+    for _ in range(50):
+        assert reader.feed(b": ping\n\n") == []
+        assert reader.feed(b'{"a":1}\n\nda') == [Event(b'{"a":1}')]
+        assert reader.feed(b"ta: 1\n\n") == [Event(b"1")]

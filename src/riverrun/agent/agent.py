@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack, cast
 
 from riverrun.agent.cancellation import Cancellation
+from riverrun.agent.choice import checked_choice, offered
 from riverrun.agent.hooks import OnIteration, PrepareStep, StopWhen, step_count_is
 from riverrun.agent.inputs import to_messages
 from riverrun.agent.loop import AgentLoop, Plan
@@ -17,7 +18,7 @@ from riverrun.errors import ConfigError
 from riverrun.models import resolve_model
 from riverrun.streams import Log
 from riverrun.tools import Tool, tool
-from riverrun.types import Input, Model, NamedTool, Settings, Timeout, ToolChoice
+from riverrun.types import Input, Model, Settings, Timeout, ToolChoice
 
 DEFAULT_MAX_STEPS = 5
 """Steps of a run for which neither `max_steps` nor `stop_when` is given."""
@@ -127,6 +128,7 @@ class Agent:
         context = options.get("context")
         tools = {**self.tools, **_by_name(options.get("tools") or ())}
         given = to_messages(input)
+        active = options.get("active_tools")
         return Plan(
             run_id=options.get("run_id") or str(uuid.uuid4()),
             message_id=str(uuid.uuid4()),
@@ -136,8 +138,8 @@ class Agent:
             context=to_messages(context) if context is not None else [],
             messages=[message for message in given if not isinstance(message, SystemMessage)],
             tools=tools,
-            tool_choice=self._choice(options.get("tool_choice") or "auto", tools),
-            active_tools=self._active(options.get("active_tools"), tools),
+            tool_choice=checked_choice(options.get("tool_choice") or "auto", offered(tools, active)),
+            active_tools=active,
             stop_when=self._stop_conditions(options),
             prepare_step=options.get("prepare_step"),
             on_iteration=options.get("on_iteration"),
@@ -154,17 +156,6 @@ class Agent:
         own = _texts(options["instructions"]) if "instructions" in options else self.instructions
         texts = [*own, *_texts(options.get("system"))]
         return [SystemMessage(text) for text in texts] + [item for item in given if isinstance(item, SystemMessage)]
-
-    def _active(self, active: Sequence[str] | None, tools: Mapping[str, Tool]) -> Sequence[str] | None:
-        unknown = [name for name in active or () if name not in tools]
-        if unknown:
-            raise ConfigError(f"active_tools names no tool of agent '{self.name}': {', '.join(unknown)}")
-        return active
-
-    def _choice(self, choice: ToolChoice, tools: Mapping[str, Tool]) -> ToolChoice:
-        if isinstance(choice, NamedTool) and choice.tool_name not in tools:
-            raise ConfigError(f"tool_choice names no tool of agent '{self.name}': {choice.tool_name}")
-        return choice
 
     def _stop_conditions(self, options: RunOptions) -> Sequence[StopWhen]:
         most = options.get("max_steps", self.max_steps)

@@ -57,7 +57,7 @@ class Iteration:
     @property
     def step(self) -> Step:
         """The step just taken."""
-        return self.steps[self.number - 1]  # the last one may be a later step by now
+        return self.steps[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

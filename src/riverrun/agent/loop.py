@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from riverrun.agent.cancellation import Cancellation, RunCancelled
+from riverrun.agent.choice import checked_choice, offered
 from riverrun.agent.hooks import Iteration, OnIteration, PrepareStep, StepChanges, StepInfo, StopWhen, Verdict
 from riverrun.agent.inputs import answer_messages, sealed, to_messages
 from riverrun.agent.overlay import laid_over, merged
@@ -103,7 +104,6 @@ class AgentLoop:
     cancellation: Cancellation
     steps: list[Step] = field(default_factory=list[Step])
     answers: list[Message] = field(default_factory=list[Message])
-    usages: list[Usage] = field(default_factory=list[Usage])
     model_index: int = 0
     answer: Answer | None = None
     """The answer under way."""
@@ -169,21 +169,21 @@ class AgentLoop:
         if plan.prepare_step is not None:
             info = StepInfo(
                 number=len(self.steps),
-                steps=self.steps,
+                steps=tuple(self.steps),
                 messages=messages,
                 model=plan.models[self.model_index],
                 run_id=plan.run_id,
                 deps=plan.deps,
             )
             changes = await _asked(plan.prepare_step, info, StepChanges) or changes
-        tools = _offered(plan.tools, plan.active_tools if changes.active_tools is None else changes.active_tools)
+        tools = offered(plan.tools, plan.active_tools if changes.active_tools is None else changes.active_tools)
         system = plan.instructions if changes.instructions is None else [SystemMessage(changes.instructions)]
         told = messages if changes.messages is None else to_messages(changes.messages)
         request = ModelRequest(
             messages=[*system, *sealed(told)],
             run_id=plan.run_id,
             tools=[tool.spec for tool in tools.values()],
-            tool_choice=changes.tool_choice or plan.tool_choice,
+            tool_choice=checked_choice(changes.tool_choice or plan.tool_choice, tools),
             settings=laid_over(plan.settings, changes.settings),
             provider_options=merged(plan.provider_options, changes.provider_options),
             include_raw=plan.include_raw,
@@ -241,7 +241,6 @@ class AgentLoop:
             finish_reason=answer.reason,
         )
         self.steps.append(step)
-        self.usages.append(answer.usage)
         self.answers += answer_messages(content)
         self.answer = None
         goes_on = await self._goes_on(answer, calls)
@@ -297,7 +296,7 @@ class AgentLoop:
             return Verdict()
         iteration = Iteration(
             number=len(self.steps),
-            steps=self.steps,
+            steps=tuple(self.steps),
             will_continue=will_continue,
             run_id=self.plan.run_id,
             deps=self.plan.deps,
@@ -316,7 +315,7 @@ class AgentLoop:
                     output=StepOutput(
                         text=output.text,
                         tool_calls=output.tool_calls,
-                        usage=run_usage(self.usages),
+                        usage=run_usage(self._usages()),
                         steps=self.steps,
                     ),
                     metadata=last.metadata,
@@ -343,7 +342,7 @@ class AgentLoop:
         answer = self.answer
         if answer is not None and answer.finish is not None:  # the model had its say, and some tools may have ended
             self.answers += sealed(answer_messages(answer.fold.content()))
-        usages = [*self.usages, answer.usage] if answer else self.usages
+        usages = [*self._usages(), answer.usage] if answer else self._usages()
         self._write(
             FinishChunk(
                 FinishPayload(
@@ -361,6 +360,9 @@ class AgentLoop:
             )
         )
 
+    def _usages(self) -> list[Usage]:
+        return [step.usage for step in self.steps]
+
     def _messages(self) -> Messages:
         given = list(self.plan.messages)
         user: list[Message] = [message for message in given if isinstance(message, UserMessage)]
@@ -372,15 +374,6 @@ class AgentLoop:
     @property
     def _from(self) -> dict[str, Any]:
         return {"run_id": self.plan.run_id, "from_": "AGENT"}
-
-
-def _offered(tools: Mapping[str, Tool], active: Sequence[str] | None) -> Mapping[str, Tool]:
-    if active is None:
-        return tools
-    unknown = [name for name in active if name not in tools]
-    if unknown:
-        raise ConfigError(f"active_tools names no tool of the run: {', '.join(unknown)}")
-    return {name: tool for name, tool in tools.items() if name in active}
 
 
 async def _asked(hook: Callable[[A], object], question: A, kind: type[R]) -> R | None:

@@ -13,19 +13,24 @@ from typing import Any, Generic, TypeVar
 from riverrun.agent.cancellation import Cancellation, CancelMode
 from riverrun.chunks import (
     ChunkType,
+    ErrorChunk,
+    ErrorPayload,
     FileChunk,
+    FinishChunk,
+    FinishPayload,
+    Fold,
     Message,
     Response,
     Result,
     SourceChunk,
     Status,
     Step,
+    StepResult,
     TextDeltaChunk,
     ToolCallChunk,
     ToolResultChunk,
     TripwirePayload,
     Usage,
-    fold,
 )
 from riverrun.errors import RunError, error_message
 from riverrun.streams import LOOK_AHEAD, Log, Reader, spawn
@@ -51,6 +56,8 @@ class Run:
         self._log: Log[ChunkType] = Log(look_ahead=None if detached else LOOK_AHEAD)
         self._cancellation = Cancellation()
         self._task: asyncio.Task[None] | None = None
+        self._fold = Fold()
+        self._fold_position = 0
         self._result: Result | None = None
         try:
             asyncio.get_running_loop()
@@ -90,7 +97,7 @@ class Run:
         """What the run has given so far; never raises."""
         if self._result is not None:
             return self._result
-        result = fold(self._log.items)
+        result = self._folded().result()
         result.run_id = self.run_id
         if self._log.closed:
             self._result = result
@@ -181,12 +188,12 @@ class Run:
     @property
     def error(self) -> Any:
         """What failed, once an error chunk is in the log."""
-        return self.partial.error
+        return self._folded().error
 
     @property
     def tripwire(self) -> TripwirePayload | None:
         """What stopped the run, once a tripwire chunk is in the log."""
-        return self.partial.tripwire
+        return self._folded().tripwire
 
     def cancel(self, mode: CancelMode = "now") -> None:
         """Stop the run: "now", or "after_step" when the step under way is done.
@@ -206,9 +213,18 @@ class Run:
         while not self._log.closed:
             await self._log.change()
 
+    def _folded(self) -> Fold:
+        """The fold of all chunks so far: each is folded once, however often one asks."""
+        for chunk in self._log.items[self._fold_position :]:
+            self._fold.add(chunk)
+        self._fold_position = len(self._log.items)
+        return self._fold
+
     def _start(self) -> None:
         if self._task is None:
-            self._task = spawn(_drive(self._work, self._log, self._cancellation), name=f"riverrun {self.run_id}")
+            self._task = spawn(
+                _drive(self._work, self._log, self._cancellation, self.run_id), name=f"riverrun {self.run_id}"
+            )
 
     def __del__(self) -> None:
         task = self._task
@@ -222,10 +238,14 @@ class Run:
         return f"<Run {self.run_id} {self.status}>"
 
 
-async def _drive(work: Work, log: Log[ChunkType], cancellation: Cancellation) -> None:
+async def _drive(work: Work, log: Log[ChunkType], cancellation: Cancellation, run_id: str) -> None:
     cancellation.begin()
     try:
         await work(log, cancellation)
+    except Exception as error:  # a fault of the work itself, which should have ended the log
+        log.write(ErrorChunk(ErrorPayload(error=error), run_id=run_id, from_="AGENT"))
+        ending = StepResult(reason="error", is_continued=False)
+        log.write(FinishChunk(FinishPayload(step_result=ending), run_id=run_id, from_="AGENT"))
     finally:
         cancellation.end()
         log.close()

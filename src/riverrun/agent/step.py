@@ -39,7 +39,7 @@ from riverrun.streams import Log
 from riverrun.types import Model, ModelRequest, Timeout
 
 LONGEST_WAIT = 60.0
-"""Seconds: no provider is waited for longer than this between two tries."""
+"""Seconds: a provider that asks for a longer wait is not asked again."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -119,9 +119,10 @@ async def ask(
             failure = await call.attempt()
             if failure is None:
                 return
-            if call.given or not failure.retryable or attempt == retries:
+            pause = wait_before(attempt, failure.error)
+            if call.given or not failure.retryable or attempt == retries or pause > LONGEST_WAIT:
                 break
-            await asyncio.sleep(wait_before(attempt, failure.error))
+            await asyncio.sleep(pause)
         if call.given:
             break
     if failure is not None:
@@ -131,7 +132,7 @@ async def ask(
 def wait_before(attempt: int, error: BaseException | None) -> float:
     """Seconds to wait after the failed try number `attempt` (from 0): what the provider asked for, or 1, 2, 4, …"""
     asked = error.retry_after if isinstance(error, ModelError) else None
-    return min(LONGEST_WAIT, asked if asked is not None else 2.0**attempt)
+    return asked if asked is not None else min(LONGEST_WAIT, 2.0**attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ class _Call:
         first = asyncio.timeout(self._limits.first_chunk)
         try:
             async with step, first:
-                await self._consume(first)
+                await self._consume(step, first)
         except TimeoutError:
             if step.expired() and self._limits.step is not None:
                 raise TimeoutExceeded("step", self._limits.step) from None
@@ -208,7 +209,7 @@ class _Call:
                 raise TimeoutExceeded("first_chunk", self._limits.first_chunk) from None
             raise
 
-    async def _consume(self, first: asyncio.Timeout) -> None:
+    async def _consume(self, step: asyncio.Timeout, first: asyncio.Timeout) -> None:
         log = self._log
         fold = self.answer.fold
         cancelled = self._cancelled.is_set
@@ -216,7 +217,8 @@ class _Call:
         async with aclosing(self.answer.model.stream(self._request)) as stream:
             async for chunk in stream:
                 if type(chunk) is not TextDeltaChunk and self._aside(chunk):
-                    await log.room()
+                    if log.full:
+                        await self._room(step, first)
                     continue
                 if cancelled():  # for a model that does not take a cancellation
                     raise RunCancelled
@@ -230,7 +232,21 @@ class _Call:
                     first.reschedule(None)
                 fold.add(chunk)
                 if log.write(chunk):
-                    await log.room()
+                    await self._room(step, first)
+
+    async def _room(self, *limits: asyncio.Timeout) -> None:
+        """Wait for the readers. Their time is not the model's."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        deadlines = [limit.when() for limit in limits]
+        for limit in limits:
+            if not limit.expired():
+                limit.reschedule(None)
+        await self._log.room()
+        waited = loop.time() - begun
+        for limit, deadline in zip(limits, deadlines, strict=True):
+            if deadline is not None and not limit.expired():
+                limit.reschedule(deadline + waited)
 
     def _aside(self, chunk: ChunkType) -> bool:
         """Take what is no content: it frames the answer."""

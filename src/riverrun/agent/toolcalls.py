@@ -92,6 +92,8 @@ class ToolCalls:
         return work
 
     def _emit(self, chunk: ChunkType) -> None:
+        if self.log.closed:
+            raise RuntimeError("the run is over: a tool that was cancelled can write no more")
         self.log.write(chunk)
 
     def _in_order(self) -> list[Outcome]:

@@ -74,7 +74,7 @@ from riverrun.chunks.envelope import (
     Record,
     Timestamp,
 )
-from riverrun.chunks.fold import Result, Status, StepFold, fold
+from riverrun.chunks.fold import Fold, Result, Status, fold
 from riverrun.chunks.json_schema import json_schema
 from riverrun.chunks.message import (
     AssistantMessage,
@@ -93,6 +93,7 @@ from riverrun.chunks.message import (
     UnknownPart,
     UserMessage,
 )
+from riverrun.chunks.step_fold import StepFold
 from riverrun.chunks.text import (
     ReasoningDeltaChunk,
     ReasoningDeltaPayload,
@@ -207,6 +208,7 @@ __all__ = [
     "FinishChunk",
     "FinishPayload",
     "FinishReason",
+    "Fold",
     "GoalChunk",
     "GoalPayload",
     "IsTaskCompleteChunk",

@@ -1,12 +1,9 @@
-"""What a stream means: chunks → value. The same fold at both ends of the wire.
-
-`StepFold` takes the chunks of one step (a model call and the tool calls it led to); `fold` takes a whole stream.
-"""
+"""What a stream means: chunks → value. The same fold at both ends of the wire."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from riverrun.chunks.content import FileChunk, ObjectResultChunk, SourceChunk
@@ -25,23 +22,16 @@ from riverrun.chunks.control import (
     TripwirePayload,
 )
 from riverrun.chunks.message import (
-    FilePart,
     Message,
-    MessagePart,
     ReasoningPart,
-    TextPart,
-    ToolCallPart,
-    ToolOutput,
-    ToolResultPart,
 )
+from riverrun.chunks.step_fold import StepFold
 from riverrun.chunks.text import (
     ReasoningDeltaChunk,
     ReasoningEndChunk,
     ReasoningSignatureChunk,
     ReasoningStartChunk,
     TextDeltaChunk,
-    TextEndChunk,
-    TextStartChunk,
 )
 from riverrun.chunks.tools import (
     ToolCallApprovalChunk,
@@ -56,114 +46,6 @@ Status: TypeAlias = Literal["running", "success", "failed", "canceled", "suspend
 """How a run stands."""
 
 _CUT_OFF = ("failed", "canceled")
-
-BlockKind: TypeAlias = Literal["text", "reasoning"]
-Metadata: TypeAlias = "dict[str, Any] | None"
-
-
-@dataclass(slots=True)
-class _Block:
-    """A text or reasoning block while it grows. The last provider metadata given is the block's."""
-
-    kind: BlockKind
-    pieces: list[str] = field(default_factory=list[str])
-    metadata: Metadata = None
-
-    def part(self) -> MessagePart | None:
-        text = "".join(self.pieces)
-        if self.kind == "reasoning":
-            return ReasoningPart(text, provider_options=self.metadata)
-        return TextPart(text, provider_options=self.metadata) if text else None
-
-
-class StepFold:
-    """Gathers the content of one step, chunk by chunk."""
-
-    def __init__(self) -> None:
-        self.tool_calls: list[ToolCallChunk] = []
-        self.has_content = False
-        self._items: list[_Block | MessagePart] = []
-        self._texts: dict[str, _Block] = {}
-        self._reasoning: dict[str, _Block] = {}
-
-    def add(self, chunk: ChunkType) -> None:
-        """Take the next chunk; one that says nothing about the content is passed over."""
-        match chunk:
-            case TextDeltaChunk(p):
-                self.has_content = True
-                block = self._texts.get(p.id) or self._opened(self._texts, p.id, "text")
-                block.pieces.append(p.text)
-                if p.provider_metadata is not None:
-                    block.metadata = p.provider_metadata
-            case TextStartChunk(p) | TextEndChunk(p):
-                self._note(self._texts, p.id, "text", p.provider_metadata)
-            case ReasoningDeltaChunk(p):
-                self._note(self._reasoning, p.id, "reasoning", p.provider_metadata).pieces.append(p.text)
-            case ReasoningStartChunk(p) | ReasoningEndChunk(p) | ReasoningSignatureChunk(p):
-                self._note(self._reasoning, p.id, "reasoning", p.provider_metadata)
-            case ToolCallChunk():
-                self._add_call(chunk)
-            case ToolResultChunk(p) if p.provider_executed:
-                self.add_part(
-                    ToolResultPart(
-                        tool_call_id=p.tool_call_id,
-                        tool_name=p.tool_name,
-                        output=ToolOutput("error-json" if p.is_error else "json", p.result),
-                        provider_options=p.provider_metadata,
-                    )
-                )
-            case FileChunk(p):
-                self.add_part(
-                    FilePart(
-                        data=p.data, media_type=p.mime_type, filename=p.filename, provider_options=p.provider_metadata
-                    )
-                )
-            case SourceChunk():
-                self.has_content = True
-            case _:
-                pass
-
-    def add_part(self, part: MessagePart) -> None:
-        """Put a whole part at the end."""
-        self._items.append(part)
-        self.has_content = True
-
-    @property
-    def text(self) -> str:
-        """The text so far."""
-        blocks = (item for item in self._items if isinstance(item, _Block) and item.kind == "text")
-        return "".join(piece for block in blocks for piece in block.pieces)
-
-    def content(self) -> list[MessagePart]:
-        """The parts so far, in the order in which they began; empty text is left out."""
-        parts = (item.part() if isinstance(item, _Block) else item for item in self._items)
-        return [part for part in parts if part is not None]
-
-    def _note(self, blocks: dict[str, _Block], block_id: str, kind: BlockKind, metadata: Metadata) -> _Block:
-        block = blocks.get(block_id) or self._opened(blocks, block_id, kind)
-        if metadata is not None:
-            block.metadata = metadata
-        return block
-
-    def _opened(self, blocks: dict[str, _Block], block_id: str, kind: BlockKind) -> _Block:
-        block = blocks[block_id] = _Block(kind)
-        self._items.append(block)
-        if kind == "reasoning":
-            self.has_content = True
-        return block
-
-    def _add_call(self, chunk: ToolCallChunk) -> None:
-        call = chunk.payload
-        self.tool_calls.append(chunk)
-        self.add_part(
-            ToolCallPart(
-                tool_call_id=call.tool_call_id,
-                tool_name=call.tool_name,
-                input=call.args,
-                provider_executed=call.provider_executed,
-                provider_options=call.provider_metadata,
-            )
-        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -204,35 +86,68 @@ class Result:
         return total_usage(self.usage)
 
 
-def fold(chunks: Iterable[ChunkType]) -> Result:
-    """Fold a stream, whole or cut off anywhere, into what it means."""
-    result = Result()
-    texts: list[list[str]] = [[]]
-    reasoning = [StepFold()]
-    usages: list[Usage] = []
-    for chunk in chunks:
+class Fold:
+    """Folds a stream chunk by chunk. `result` may be asked at any time, and costs what the text is long."""
+
+    def __init__(self) -> None:
+        self._so_far = Result()
+        self._texts: list[list[str]] = [[]]
+        self._reasoning = [StepFold()]
+        self._usages: list[Usage] = []
+
+    @property
+    def error(self) -> Any:
+        """What an error chunk carried, or None."""
+        return self._so_far.error
+
+    @property
+    def tripwire(self) -> TripwirePayload | None:
+        """What a tripwire chunk carried, or None."""
+        return self._so_far.tripwire
+
+    def add(self, chunk: ChunkType) -> None:
+        """Take the next chunk."""
         match chunk:
             case TextDeltaChunk(p):
-                texts[-1].append(p.text)
+                self._texts[-1].append(p.text)
             case ReasoningDeltaChunk() | ReasoningStartChunk() | ReasoningEndChunk() | ReasoningSignatureChunk():
-                reasoning[-1].add(chunk)
+                self._reasoning[-1].add(chunk)
             case StepStartChunk(p):
-                result.warnings = p.warnings or []
-                result.request = p.request
-                texts.append([])
-                reasoning.append(StepFold())  # another step may use a block's id again
+                self._so_far.warnings = p.warnings or []
+                self._so_far.request = p.request
+                self._texts.append([])
+                self._reasoning.append(StepFold())  # another step may use a block's id again
             case StepFinishChunk(p):
-                _finish_step(result, p, usages)
+                _finish_step(self._so_far, p, self._usages)
             case _:
-                _take(result, chunk)
-    parts = [part for step in reasoning for part in step.content() if isinstance(part, ReasoningPart)]
-    result.reasoning = parts
-    result.reasoning_text = "".join(part.text for part in parts) if parts else None
-    last_only = bool(result.tool_calls or result.tool_results) and result.suspend_payload is None
-    result.text = "".join(piece for text in (texts[-1:] if last_only else texts) for piece in text)
-    if usages and result.status not in _CUT_OFF:
-        result.usage = sum_usage(usages)
-    return result
+                _take(self._so_far, chunk)
+
+    def result(self) -> Result:
+        """What the chunks came to so far; later ones do not change it."""
+        so_far = self._so_far
+        parts = [part for step in self._reasoning for part in step.content() if isinstance(part, ReasoningPart)]
+        last_only = bool(so_far.tool_calls or so_far.tool_results) and so_far.suspend_payload is None
+        said = self._texts[-1:] if last_only else self._texts
+        return replace(
+            so_far,
+            reasoning=parts,
+            reasoning_text="".join(part.text for part in parts) if parts else None,
+            text="".join(piece for text in said for piece in text),
+            usage=so_far.usage if so_far.status in _CUT_OFF else sum_usage(self._usages),
+            tool_calls=[*so_far.tool_calls],
+            tool_results=[*so_far.tool_results],
+            sources=[*so_far.sources],
+            files=[*so_far.files],
+            steps=[*so_far.steps],
+        )
+
+
+def fold(chunks: Iterable[ChunkType]) -> Result:
+    """Fold a stream, whole or cut off anywhere, into what it means."""
+    folding = Fold()
+    for chunk in chunks:
+        folding.add(chunk)
+    return folding.result()
 
 
 def _take(result: Result, chunk: ChunkType) -> None:

@@ -17,10 +17,10 @@ from types import FrameType, TracebackType
 from typing import Any, BinaryIO, TextIO
 
 from riverrun.agent import Agent, Run
-from riverrun.chunks import ChunkType, ErrorChunk, Message, TextPart, UserMessage, encode
+from riverrun.chunks import AssistantMessage, ChunkType, ErrorChunk, Message, TextPart, UserMessage, encode
 from riverrun.cli.phrases import error_text
 from riverrun.cli.render import Renderer
-from riverrun.cli.terminal import DIM, color_wanted, one_line, paint, width_of, writer
+from riverrun.cli.terminal import DIM, color_wanted, escape, one_line, paint, width_of, writer
 from riverrun.cli.tools import calculate, current_time
 from riverrun.errors import ConfigError
 from riverrun.models import resolve_model
@@ -58,14 +58,16 @@ def chat(options: Options, model: Model | None = None) -> int:
 
 
 class JsonLines:
-    """Shows chunks as JSON, one a line, in UTF-8 whatever the locale."""
+    """Shows chunks as JSON, one a line, in UTF-8 whatever the locale; on a terminal, with nothing that it obeys."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
+        self._escapes = out.isatty()
 
     def feed(self, chunk: ChunkType) -> None:
         """Write the chunk at once."""
-        self._out.write(encode(chunk) + b"\n")
+        line = encode(chunk)
+        self._out.write((escape(line.decode()).encode() if self._escapes else line) + b"\n")
         self._out.flush()
 
     def close(self) -> None:
@@ -127,8 +129,19 @@ class Session:
             writer(sys.stderr)("riverrun: cancelled\n")
 
     def _remember(self, run: Run) -> None:
-        if run.status in ("success", "canceled"):
-            self._history = list(run.partial.messages)
+        """Keep what was said, an answer that was cut off included: the next thing said may be "go on"."""
+        if run.status not in ("success", "canceled"):
+            return
+        result = run.partial
+        self._history = list(result.messages)
+        if run.status == "canceled" and result.text.strip() and result.text != _last_answer(self._history):
+            self._history.append(AssistantMessage([TextPart(result.text)]))
+
+
+def _last_answer(messages: list[Message]) -> str:
+    """The text of the last answer. When tools are cut off, the run itself has kept what the model said before them."""
+    last = next((message for message in reversed(messages) if isinstance(message, AssistantMessage)), None)
+    return "".join(part.text for part in last.content if isinstance(part, TextPart)) if last else ""
 
 
 class Interrupts:

@@ -15,18 +15,25 @@ Write = Callable[[str], None]
 BOLD, DIM, RED, YELLOW, BLUE, CYAN = "1", "2", "31", "33", "34", "36"
 
 _COLOR_SEQUENCE = re.compile(r"\x1b\[[0-9;:?]*[A-Za-z]")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_TURNING = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # these make text look like another one
+_CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_TURNING}]")
 _SPACE = re.compile(r"\s+")
 
 
 def sanitize(text: str) -> str:
-    """Take out what a terminal would obey: escape sequences and all control characters but newline and tab.
+    """Take out what a terminal would obey: escape sequences, all control characters but newline and tab, and those
+    that turn the direction of text.
 
     Half surrogates go too: they cannot be written at all.
     """
     if text.isascii() and text.isprintable():
         return text
     return _CONTROL.sub("", _COLOR_SEQUENCE.sub("", text))
+
+
+def escape(json: str) -> str:
+    """The same JSON value (of encoded text, on one line) without characters that a terminal would obey."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
 
 
 def one_line(text: str) -> str:

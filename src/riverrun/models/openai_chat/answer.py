@@ -18,6 +18,7 @@ from riverrun.chunks import (
     Timestamp,
     Usage,
 )
+from riverrun.models.openai_chat.shapes import mapping
 from riverrun.models.openai_chat.usage import read_usage
 
 _REASONS = {
@@ -63,7 +64,7 @@ class Answer:
 
     def note(self, event: Mapping[str, Any]) -> None:
         """Take an event."""
-        self._note_usage(_mapping(event.get("x_groq")).get("usage"))
+        self._note_usage(mapping(event.get("x_groq")).get("usage"))
         self._note_usage(event.get("usage"))
         for member in _KEPT:
             if value := event.get(member):
@@ -76,7 +77,7 @@ class Answer:
     def note_choice(self, choice: Mapping[str, Any]) -> None:
         """Take what a choice has beside its delta."""
         self._note_usage(choice.get("usage"))
-        for name, entries in _mapping(choice.get("logprobs")).items():
+        for name, entries in mapping(choice.get("logprobs")).items():
             if isinstance(entries, list):
                 self._logprobs.setdefault(name, []).extend(cast("list[object]", entries))
         if reason := choice.get("finish_reason"):
@@ -128,10 +129,6 @@ class Answer:
             metadata=StepMetadata(provider_metadata={self._provider: self._kept} if self._kept else None),
         )
         return FinishChunk(payload, run_id=self._run_id, from_="AGENT")
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _text(value: object) -> str | None:

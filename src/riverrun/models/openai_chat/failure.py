@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from riverrun.errors import ModelError
+from riverrun.models.openai_chat.shapes import mapping
 
 _MESSAGES = ("message", "msg", "detail", "error_description", "reason", "title")
 _RETRYABLE_CODES = {
@@ -55,9 +56,9 @@ def model_error(
     `status` is the HTTP status of the response that carried it (None inside a 200 stream; a code that is an HTTP
     status counts then). `secret`, the API key, is never repeated.
     """
-    nested: object = _mapping(failure).get("error")
+    nested: object = mapping(failure).get("error")
     said = nested if nested and nested is not True else failure
-    members = _mapping(said)
+    members = mapping(said)
     code = _code(members)
     status = status or _status(code) or _status(members.get("status"))
     message = _message(said, status)
@@ -93,18 +94,14 @@ def _status(code: object) -> int | None:
 
 
 def _message(said: object, status: int | None) -> str:
-    members = _mapping(said)
+    members = mapping(said)
     text = said if isinstance(said, str) else next((members[name] for name in _MESSAGES if members.get(name)), None)
     text = text or said
     if not text:
         return "the provider failed" + ("" if status is None else f" with status {status}") + " and did not say why"
     if not isinstance(text, str):
         text = msgspec.json.encode(text, enc_hook=str).decode()
-    upstream = _mapping(members.get("metadata")).get("raw")  # OpenRouter: what the provider behind it said
+    upstream = mapping(members.get("metadata")).get("raw")  # OpenRouter: what the provider behind it said
     if isinstance(upstream, str) and upstream:
         text = f"{text}: {upstream}"
     return text[:2000]
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from riverrun.chunks import ChunkType, SourceChunk, SourcePayload
+from riverrun.models.openai_chat.shapes import mapping
 
 
 class Sources:
@@ -28,11 +29,11 @@ class Sources:
         return [chunk for item in _list(annotations) for chunk in self._annotation(item)]
 
     def _annotation(self, annotation: object) -> list[ChunkType]:
-        members = _mapping(annotation)
-        cited = _mapping(members.get("url_citation"))
+        members = mapping(annotation)
+        cited = mapping(members.get("url_citation"))
         if cited or members.get("url"):
             return self._url(cast("object", cited or members))
-        file = _mapping(members.get("file_citation")) or _mapping(members.get("file")) or members
+        file = mapping(members.get("file_citation")) or mapping(members.get("file")) or members
         file_id = file.get("file_id") or file.get("hash") or file.get("id")
         if not isinstance(file_id, str) or not file_id:
             return []
@@ -41,7 +42,7 @@ class Sources:
         return self._source(file_id, "document", filename or "", filename)
 
     def _url(self, source: object) -> list[ChunkType]:
-        members = _mapping(source)
+        members = mapping(source)
         url = source if isinstance(source, str) else members.get("url")
         if not isinstance(url, str) or not url:
             return []
@@ -66,7 +67,3 @@ class Sources:
 
 def _list(value: object) -> list[object]:
     return cast("list[object]", value) if isinstance(value, list) else []
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

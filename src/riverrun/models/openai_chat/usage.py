@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from riverrun.chunks import Usage
+from riverrun.models.openai_chat.shapes import mapping
 
 
 def read_usage(raw: Mapping[str, Any]) -> Usage:
@@ -16,8 +17,8 @@ def read_usage(raw: Mapping[str, Any]) -> Usage:
     given, completion, total = (
         _count(raw.get(name)) for name in ("prompt_tokens", "completion_tokens", "total_tokens")
     )
-    prompt_details = _mapping(raw.get("prompt_tokens_details"))
-    reasoning = _count(_mapping(raw.get("completion_tokens_details")).get("reasoning_tokens"))
+    prompt_details = mapping(raw.get("prompt_tokens_details"))
+    reasoning = _count(mapping(raw.get("completion_tokens_details")).get("reasoning_tokens"))
     if reasoning and total is not None and total == (given or 0) + (completion or 0) + reasoning:
         completion = (completion or 0) + reasoning
     if total is None and (given is not None or completion is not None):
@@ -47,7 +48,3 @@ def _count(value: object) -> int | None:
         return None
     whole = int(value) if value < 2**63 else -1
     return whole if whole == value else None
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
