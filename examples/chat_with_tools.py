@@ -8,7 +8,7 @@ The weights come with `riverrun pull`; nothing leaves the machine.
 import asyncio
 
 from riverrun import Agent, tool
-from riverrun.chunks import FinishChunk, TextDeltaChunk, ToolCallChunk, ToolResultChunk
+from riverrun.chunks import Message, TextDeltaChunk, ToolCallChunk, ToolResultChunk
 
 
 @tool
@@ -30,7 +30,7 @@ agent = Agent(
 
 
 async def main() -> None:
-    messages: list[object] = []
+    messages: list[Message] = []
     for question in ("What is the weather in Paris right now?", "How do you say goodbye in French?"):
         print(f"\n> {question}")
         run = agent.stream([*messages, question])
@@ -42,11 +42,10 @@ async def main() -> None:
                     print(f"[calls {p.tool_name} with {p.args}]")
                 case ToolResultChunk(p):
                     print(f"[{p.tool_name} gave {p.result}]")
-                case FinishChunk(p):
-                    usage = p.output.usage
-                    print(f"\n({p.step_result.reason}; {usage.input_tokens} tokens in, {usage.output_tokens} out)")
                 case _:
                     pass
+        usage = await run.usage
+        print(f"\n({await run.finish_reason}; {usage.input_tokens} tokens in, {usage.output_tokens} out)")
         messages = await run.messages
 
 

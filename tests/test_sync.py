@@ -253,7 +253,7 @@ def test_generate_raises_when_the_run_fails() -> None:
 
 
 def test_what_cannot_work_raises_at_the_caller() -> None:
-    with pytest.raises(ConfigError, match="max_steps is at least 1"):
+    with pytest.raises(ConfigError, match="max_steps is a whole number from 1 on"):
         generate(agent_of(says("a")), "hi", max_steps=0)
     with pytest.raises(ConfigError, match="an input is a text"):
         next(iter(stream(agent_of(says("a")), 5)))  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ Inside a run a failure is a chunk. Exceptions are for misuse of the API and for 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 
 class RiverrunError(Exception):
@@ -161,7 +161,7 @@ class ToolArgumentsError(ToolError):
 class RunError(RiverrunError):
     """A run ended in an error. `partial` is what it gave until then (a `riverrun.chunks.Result`)."""
 
-    def __init__(self, message: str, *, run_id: str, partial: object = None) -> None:
+    def __init__(self, message: str, *, run_id: str, partial: Any = None) -> None:
         self.run_id = run_id
         self.partial = partial
         super().__init__(message)

@@ -7,11 +7,13 @@ A model, an agent, a workflow and a recorded log are Sources of one kind or anot
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from riverrun.chunks import ChunkType, Message
+from riverrun.errors import ConfigError
 
 Stream: TypeAlias = AsyncIterator[ChunkType]
 """Chunks, one after the other."""
@@ -55,17 +57,23 @@ ToolChoice: TypeAlias = Literal["auto", "none", "required"] | NamedTool
 class Timeout:
     """Limits in seconds; None: no limit.
 
-    `total` bounds the run; `step` one model call with its whole stream; `first_chunk` the wait for its first content.
+    `total` bounds the run, its tools included; `step` one model call with its whole stream; `first_chunk` the wait for
+    its first content. Raises ConfigError for anything but positive, finite numbers.
     """
 
     total: float | None = None
     step: float | None = None
     first_chunk: float | None = None
 
+    def __post_init__(self) -> None:
+        for name, value in (("total", self.total), ("step", self.step), ("first_chunk", self.first_chunk)):
+            if value is not None and not (_is_number(value) and 0 < value < math.inf):
+                raise ConfigError(f"Timeout: {name} is a positive number of seconds, not {value!r}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How a model is to answer. None: the provider's default."""
+    """How a model is to answer. None: the provider's default. Raises ConfigError for what is no setting."""
 
     max_output_tokens: int | None = None
     temperature: float | None = None
@@ -78,6 +86,31 @@ class Settings:
     parallel_tool_calls: bool | None = None
     reasoning_effort: str | None = None
     headers: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        for name in (
+            "max_output_tokens",
+            "temperature",
+            "top_p",
+            "top_k",
+            "presence_penalty",
+            "frequency_penalty",
+            "seed",
+        ):
+            value: object = getattr(self, name)
+            if value is not None and not _is_number(value):
+                raise ConfigError(f"Settings: {name} is a number, not {value!r}")
+        if self.max_output_tokens is not None and self.max_output_tokens < 1:
+            raise ConfigError(f"Settings: max_output_tokens is at least 1, not {self.max_output_tokens}")
+        if isinstance(self.stop_sequences, str):
+            raise ConfigError(f"Settings: stop_sequences is a list of texts, not {self.stop_sequences!r}")
+
+
+_NUMBERS = ("max_output_tokens", "temperature", "top_p", "top_k", "presence_penalty", "frequency_penalty", "seed")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ def one_answer() -> ScriptedModel:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": ""}, "an agent needs a name"),
+        ({"name": ""}, "name is a text"),
         ({"model": []}, "needs at least one model"),
         ({"model": "gpt-5"}, "unknown model 'gpt-5'"),
         ({"model": None}, "a model is a name or has stream, model_id and provider"),
@@ -97,9 +97,9 @@ async def test_max_steps_of_none_leave_the_agents() -> None:
     [
         ({"temprature": 1}, "a run has no option temprature; see riverrun.agent.RunOptions"),
         ({"b": None, "a": None}, "a run has no option a, b"),
-        ({"max_steps": 0}, "max_steps is at least 1, not 0"),
-        ({"tool_concurrency": 0}, "tool_concurrency is at least 1, not 0"),
-        ({"max_retries": -1}, "max_retries is at least 0, not -1"),
+        ({"max_steps": 0}, "max_steps is a whole number from 1 on, not 0"),
+        ({"tool_concurrency": 0}, "tool_concurrency is a whole number from 1 on, not 0"),
+        ({"max_retries": -1}, "max_retries is a whole number from 0 on, not -1"),
         ({"active_tools": ["look", "nope"]}, "active_tools names no tool of the run: nope"),
         ({"tools": [look, look]}, "two tools are named 'look'"),
         ({"context": 5}, "an input is a text"),
@@ -117,9 +117,9 @@ async def test_generate_refuses_what_stream_refuses() -> None:
 
 
 @pytest.mark.parametrize("options", [{"max_retries": -1}, {"tool_concurrency": 0}, {"max_steps": 0}])
-def test_an_agent_whose_limits_cannot_work_is_refused_when_it_is_used(options: Any) -> None:
-    with pytest.raises(ConfigError, match="is at least"):
-        Agent("a", model=one_answer(), **options).stream("hi")
+def test_an_agent_whose_limits_cannot_work_is_refused(options: Any) -> None:
+    with pytest.raises(ConfigError, match="is a whole number from"):
+        Agent("a", model=one_answer(), **options)
 
 
 async def test_settings_of_a_run_are_laid_over_the_agents() -> None:

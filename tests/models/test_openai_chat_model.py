@@ -316,7 +316,7 @@ async def test_what_stands_for_no_key_is_not_masked():
 
 async def test_an_event_that_never_ends_is_a_failure(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("riverrun.models.sse._LIMIT", 1000)
-    async with Loopback(Reply(pieces=[*HELLO, b"data: ", *[b"x" * 100] * 20], end="hang")) as server:
+    async with Loopback(Reply(pieces=[*HELLO, b"data: ", b"x" * 900, b"x" * 95], end="hang")) as server:
         chunks, error = await failure_of(model(server).stream(request()))
         assert await server.went(1, within=1)
     assert_in_order(chunks[1:], failed=True)

@@ -13,7 +13,7 @@ REASONS = {
     "stop": "stop",
     "length": "length",
     "tool_calls": "tool-calls",
-    None: "other",  # Snowflake gives none
+    None: "stop",  # Snowflake gives none
 }
 
 GROQ = "openai-chat/groq-model-thinking-part-iter-step0.sse"

@@ -147,10 +147,10 @@ def test_a_long_event_of_many_lines_costs_linear_time(line_end: bytes):
     assert reader.joined <= 2_000 * 17 + 20
 
 
-def test_a_byte_is_joined_once_at_most_twice():
+def test_a_byte_is_joined_at_most_twice():
     reader = Counting()
     pieces = [b"ta: 1\n\ndata: 2\n", b"data: 3\n\nda"] * 1_000
-    assert len([event for piece in pieces for event in reader.feed(piece)]) == 2_000
+    assert len([event for piece in pieces for event in reader.feed(piece)]) == 1_999
     assert reader.joined <= 2 * sum(map(len, pieces))
 
 
@@ -192,8 +192,7 @@ def test_what_never_ends_is_refused(piece: bytes, monkeypatch: pytest.MonkeyPatc
     for _ in range(8):
         assert reader.feed(piece) == []
     with pytest.raises(ModelError, match="more than 1000 bytes"):
-        for _ in range(8):
-            reader.feed(piece)
+        _ = [reader.feed(piece) for _ in range(20)]
 
 
 def test_a_long_stream_of_comments_and_events_is_not_refused(monkeypatch: pytest.MonkeyPatch):

@@ -77,7 +77,7 @@ async def the_error(run: Run) -> None:
         await run.text
     except RunError as error:
         assert_type(error.run_id, str)
-        assert_type(error.partial, object)
+        assert_type(error.partial, Any)
 
 
 def protocols() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack, cast
 
 from riverrun.agent.cancellation import Cancellation
+from riverrun.agent.checks import check_options
 from riverrun.agent.choice import checked_choice, offered
 from riverrun.agent.hooks import OnIteration, PrepareStep, StopWhen, step_count_is
 from riverrun.agent.inputs import to_messages
@@ -91,8 +92,20 @@ class Agent:
         max_retries: int = 2,
         tool_concurrency: int = 10,
     ) -> None:
-        if not name:
-            raise ConfigError("an agent needs a name")
+        check_options(
+            {
+                "name": name,
+                "instructions": instructions,
+                "tools": tools,
+                "max_steps": max_steps,
+                "stop_when": stop_when,
+                "settings": settings,
+                "provider_options": provider_options,
+                "timeout": timeout,
+                "max_retries": max_retries,
+                "tool_concurrency": tool_concurrency,
+            }
+        )
         listed = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
         if not listed:
             raise ConfigError(f"agent '{name}' needs at least one model")
@@ -129,6 +142,7 @@ class Agent:
         tools = {**self.tools, **_by_name(options.get("tools") or ())}
         given = to_messages(input)
         active = options.get("active_tools")
+        retries = options.get("max_retries")
         return Plan(
             run_id=options.get("run_id") or str(uuid.uuid4()),
             message_id=str(uuid.uuid4()),
@@ -147,8 +161,8 @@ class Agent:
             provider_options=merged(self.provider_options, options.get("provider_options")),
             include_raw=options.get("include_raw", False),
             timeout=laid_over(self.timeout, options.get("timeout")),
-            tool_concurrency=_at_least(1, "tool_concurrency", options.get("tool_concurrency"), self.tool_concurrency),
-            max_retries=_at_least(0, "max_retries", options.get("max_retries"), self.max_retries),
+            tool_concurrency=options.get("tool_concurrency") or self.tool_concurrency,
+            max_retries=self.max_retries if retries is None else retries,
             deps=options.get("deps"),
         )
 
@@ -161,8 +175,6 @@ class Agent:
         most = options.get("max_steps", self.max_steps)
         conditions = _listed(options["stop_when"]) if "stop_when" in options else self.stop_when
         if most is not None:
-            if most < 1:
-                raise ConfigError(f"max_steps is at least 1, not {most}")
             return [step_count_is(most), *conditions]
         return conditions or [step_count_is(DEFAULT_MAX_STEPS)]
 
@@ -174,6 +186,7 @@ def _given(options: RunOptions) -> RunOptions:
     unknown = options.keys() - RunOptions.__annotations__.keys()
     if unknown:
         raise ConfigError(f"a run has no option {', '.join(sorted(unknown))}; see riverrun.agent.RunOptions")
+    check_options(options)
     return cast("RunOptions", {name: value for name, value in options.items() if value is not None})
 
 
@@ -183,13 +196,6 @@ def _texts(texts: str | Sequence[str] | None) -> list[str]:
 
 def _listed(conditions: StopWhen | Sequence[StopWhen] | None) -> list[StopWhen]:
     return [conditions] if callable(conditions) else list(conditions or ())
-
-
-def _at_least(least: int, name: str, given: int | None, usual: int) -> int:
-    number = usual if given is None else given
-    if number < least:
-        raise ConfigError(f"{name} is at least {least}, not {number}")
-    return number
 
 
 def _by_name(tools: Sequence[ToolLike]) -> dict[str, Tool]:

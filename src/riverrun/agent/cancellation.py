@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from riverrun.errors import ConfigError
+
 GRACE = 5.0
 """Seconds that tools which wait for the cancellation get to end in their own way."""
 
@@ -77,6 +79,8 @@ class Cancellation:
 
     def request(self, mode: CancelMode) -> None:
         """Ask for the stop. "now" after "after_step" makes it sooner, never the other way round."""
+        if mode not in ("now", "after_step"):
+            raise ConfigError(f'a run is cancelled "now" or "after_step", not {mode!r}')
         if self.event.is_set() or mode == self.mode:
             return
         self.mode = mode

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from riverrun.agent.cancellation import Cancellation, CancelMode
 from riverrun.chunks import (
@@ -276,6 +276,14 @@ class Pending(Generic[T]):
     def __init__(self, run: Run, pick: Callable[[Result], T]) -> None:
         self._run = run
         self._pick = pick
+
+    def __repr__(self) -> str:
+        return f"<value of {self._run!r}, to be awaited>"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"no attribute '{name}': this value is known at the run's end; await it first")
 
     def __await__(self) -> Generator[Any, None, T]:
         result = yield from self._run.result().__await__()

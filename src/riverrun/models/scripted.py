@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from riverrun.chunks import ChunkType, Envelope
-from riverrun.errors import ModelError
+from riverrun.errors import ConfigError, ModelError
 from riverrun.models.parts import Part, PartReader
 from riverrun.types import ModelRequest
 
@@ -44,6 +44,8 @@ class ScriptedModel:
         self.model_id = model_id
         self.provider = provider
         self.requests: list[ModelRequest] = []
+        if isinstance(calls, str):
+            raise ConfigError("a script is a list of calls: ScriptedModel([…])")
         self._calls = [_call(call) for call in calls]
 
     async def stream(self, request: ModelRequest, /) -> AsyncGenerator[ChunkType, None]:

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import msgspec
 
+from riverrun.errors import ModelError
+
 _BOM = b"\xef\xbb\xbf"
+_LIMIT = 64 * 2**20
+"""Bytes that may be held for one event: a server that never ends it would fill the memory."""
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
@@ -22,37 +26,45 @@ class SseReader:
     """Reads one response. Feed it every piece, then close it."""
 
     def __init__(self) -> None:
-        self._held: list[bytes] = []  # the beginning of an event, in pieces; joined when a line ends
+        self._held: list[bytes] = []  # the beginning of an event, in pieces, none empty; joined when a blank line comes
+        self._size = 0  # bytes held, here and as JSON
         self._after_cr = False  # the last piece ended in CR; an LF at the start of the next one belongs to it
         self._begun = False
         self._json: list[bytes] = []  # the lines of JSON without `data:`
 
     def feed(self, piece: bytes) -> list[Event]:
-        """Take the next piece; gives the events that are complete now."""
+        """Take the next piece; gives the events that are complete now. Raises ModelError when one is too long."""
         if self._after_cr or b"\r" in piece:
             piece = self._with_lf(piece)
-        if b"\n" not in piece:
-            if piece:
-                self._held.append(piece)
+        if b"\n\n" not in piece and not (piece.startswith(b"\n") and self._held and self._held[-1].endswith(b"\n")):
+            self._hold(piece)
             return []
         if self._held:
-            piece = b"".join((*self._held, piece))
-            self._held.clear()
+            piece = self._with_held(piece)
         end = piece.rfind(b"\n\n")
-        if end < 0:
-            self._held.append(piece)
-            return []
-        if end + 2 < len(piece):
-            self._held.append(piece[end + 2 :])
-        return self._events(piece[:end])
+        events = self._events(piece[:end])
+        self._hold(piece[end + 2 :])
+        return events
 
     def close(self) -> list[Event]:
         """The stream is over; gives the last event if no blank line followed it."""
-        rest = b"".join(self._held)
-        self._held.clear()
+        rest = self._with_held(b"")
         events = self._events(rest) if rest else []
         self._end_json(events)
         return events
+
+    def _hold(self, piece: bytes) -> None:
+        if piece:
+            self._held.append(piece)
+            self._size += len(piece)
+        if self._size > _LIMIT:
+            raise ModelError(f"the stream holds an event of more than {_LIMIT} bytes", code="event_too_long")
+
+    def _with_held(self, piece: bytes) -> bytes:
+        text = b"".join((*self._held, piece))
+        self._size -= len(text) - len(piece)
+        self._held.clear()
+        return text
 
     def _with_lf(self, piece: bytes) -> bytes:
         if self._after_cr and piece.startswith(b"\n"):
@@ -96,6 +108,7 @@ class SseReader:
                     events.append(_event(data, name))
                     data, name = [], b""
                 self._json.append(line)
+                self._size += len(line) + 1
                 if (len(self._json) == 1 or line.startswith((b"}", b"]"))) and _is_json(b"\n".join(self._json)):
                     self._end_json(events)
         if data:
@@ -103,8 +116,10 @@ class SseReader:
 
     def _end_json(self, events: list[Event]) -> None:
         if self._json:
-            events.append(Event(b"\n".join(self._json)))
+            text = b"\n".join(self._json)
+            self._size -= len(text) + 1
             self._json = []
+            events.append(Event(text))
 
 
 def _event(data: list[bytes], name: bytes) -> Event:

@@ -116,8 +116,11 @@ class Answer:
         return [ResponseMetadataChunk(payload, run_id=self._run_id, from_="AGENT")]
 
     def finish(self, *, called: bool) -> ChunkType:
-        """The finish chunk. `called`: tools were called, which is why the answer ended if the server says no more."""
-        reason = _REASONS.get((self.raw_reason or "").lower(), "other")
+        """The finish chunk. `called`: tools were called, which is why the answer ended if the server says no more.
+
+        A whole answer without a reason has simply ended: "other" would have the loop ask again.
+        """
+        reason = "stop" if self.raw_reason is None else _REASONS.get(self.raw_reason.lower(), "other")
         if called and (reason == "stop" or self.raw_reason is None):
             reason = "tool-calls"
         if self._refusal:

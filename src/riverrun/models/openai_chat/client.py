@@ -1,4 +1,5 @@
-"""One SDK client for each event loop, server and key; it is closed when its loop ends.
+"""One SDK client for each event loop, server and key; it is closed when its loop ends, or when its users are gone and
+a client for another server or key is made.
 
 A client's sockets belong to the loop that opened them. Hence a client is never handed to another loop, and an
 asynchronous generator that stands still beside it closes it when the loop shuts its generators down.
@@ -7,6 +8,7 @@ asynchronous generator that stands still beside it closes it when the loop shuts
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import weakref
 from collections.abc import AsyncGenerator
@@ -44,6 +46,8 @@ async def client_of(user: object, base_url: str, api_key: str) -> AsyncOpenAI:
         kept = _Kept(client, _keep(client, clients, (base_url, api_key)))
         clients[base_url, api_key] = kept
         await anext(kept.keeper)  # from here on the loop knows the generator
+        kept.users.add(user)
+        await _close_unused(clients)
     kept.users.add(user)
     return kept.client
 
@@ -55,6 +59,13 @@ async def release(user: object) -> None:
             kept.users.discard(user)
             if not kept.users:
                 await kept.keeper.aclose()
+
+
+async def _close_unused(clients: _Clients) -> None:
+    """Close the clients whose users were all collected. A stream that runs holds its model, which is a user."""
+    while unused := [kept for kept in clients.values() if not kept.users]:
+        with contextlib.suppress(Exception):  # it is not this call that fails
+            await unused[0].keeper.aclose()  # forgets the client before it waits, so nobody else takes or closes it
 
 
 def _clients_of(loop: asyncio.AbstractEventLoop) -> _Clients:

@@ -35,6 +35,8 @@ _RETRYABLE_CODES = {
     "deadline_exceeded",
 }
 _NEVER_RETRYABLE_CODES = {"insufficient_quota"}
+_SHOWN = 2000
+"""Characters of a failure that are shown."""
 
 
 def failure_in(event: Mapping[str, Any], name: str) -> object | None:
@@ -48,27 +50,38 @@ def failure_in(event: Mapping[str, Any], name: str) -> object | None:
     return event if not is_answer and (event.get("detail") or event.get("message")) else None
 
 
-def model_error(
-    failure: object, *, status: int | None = None, retry_after: float | None = None, secret: str = ""
-) -> ModelError:
+def model_error(failure: object, *, status: int | None = None, retry_after: float | None = None) -> ModelError:
     """The exception for what a server said: an object, a text or nothing.
 
     `status` is the HTTP status of the response that carried it (None inside a 200 stream; a code that is an HTTP
-    status counts then). `secret`, the API key, is never repeated.
+    status counts then). The message is as long as the server made it, and may repeat the API key: see `make_fit`.
     """
     nested: object = mapping(failure).get("error")
     said = nested if nested and nested is not True else failure
     members = mapping(said)
     code = _code(members)
+    answered = "" if status is None else f" (HTTP {status})"
     status = status or _status(code) or _status(members.get("status"))
-    message = _message(said, status)
     return ModelError(
-        message.replace(secret, "***") if secret else message,
+        _message(said, status) + answered,
         status=status,
         code=code,
         retryable=is_retryable(status, code),
         retry_after=retry_after,
     )
+
+
+def make_fit(error: ModelError, secret: str) -> None:
+    """Make a failure fit to be shown: without the API key ("" for none), and cut to a length that can be read.
+
+    The key goes first, so that no part of it is left where the message is cut.
+    """
+    message = str(error)
+    if secret:
+        message = message.replace(secret, "***")
+        if isinstance(error.code, str):
+            error.code = error.code.replace(secret, "***")
+    error.args = (message[:_SHOWN],)
 
 
 def is_retryable(status: int | None, code: object = None) -> bool:
@@ -104,4 +117,4 @@ def _message(said: object, status: int | None) -> str:
     upstream = mapping(members.get("metadata")).get("raw")  # OpenRouter: what the provider behind it said
     if isinstance(upstream, str) and upstream:
         text = f"{text}: {upstream}"
-    return text[:2000]
+    return text

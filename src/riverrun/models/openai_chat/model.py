@@ -7,7 +7,8 @@ own event objects are not used: making them costs more than all the rest.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -19,7 +20,7 @@ from riverrun.chunks import ChunkType, StepStartChunk, StepStartPayload
 from riverrun.errors import MissingExtraError, MissingKeyError, ModelError
 from riverrun.models.openai_chat.body import Body
 from riverrun.models.openai_chat.client import client_of, release
-from riverrun.models.openai_chat.failure import model_error
+from riverrun.models.openai_chat.failure import make_fit, model_error
 from riverrun.models.openai_chat.request import chat_request
 from riverrun.models.openai_chat.stream import StreamDecoder
 from riverrun.models.sse import SseReader
@@ -66,7 +67,7 @@ class OpenAIChatModel:
         key = api_key or os.environ.get("OPENAI_API_KEY") or ("" if self._official else _NO_KEY)
         if client is None and not key:
             raise MissingKeyError("OPENAI_API_KEY", needed_by=f"the model {model_id}")
-        self._key = client.api_key if client else key
+        self._key = key
 
     @property
     def provider(self) -> str:
@@ -81,43 +82,55 @@ class OpenAIChatModel:
     async def stream(self, request: ModelRequest, /) -> AsyncGenerator[ChunkType, None]:
         """Call the model. Raises ModelError when the call fails, ConfigError for a request that cannot be sent."""
         call = chat_request(request, model_id=self._model_id, provider=self._provider, official=self._official)
-        response = await self._send(call.body, request.settings.headers)
-        body = Body(response)
-        try:
-            payload = StepStartPayload(request={"body": call.body}, warnings=cast("list[Any]", call.warnings))
-            yield StepStartChunk(payload, run_id=request.run_id, from_="AGENT")
-            decoder = StreamDecoder(
-                request.run_id,
-                provider=self._provider,
-                tool_names=[tool.name for tool in request.tools],
-                include_raw=request.include_raw,
-                headers=_shown_headers(response.headers),
-            )
-            reader = SseReader()
-            while decoder.open:
-                try:
-                    piece = await body.read()
-                except ModelError as error:
-                    for chunk in decoder.fail(error):
-                        yield chunk
-                    break
-                for event in reader.feed(piece) if piece else reader.close():
-                    for chunk in decoder.feed(event.data, event.event):
-                        yield chunk
-                if not piece:
-                    break
-            if decoder.done:
-                await body.finish()
-            for chunk in decoder.close():
-                yield chunk
-            if decoder.error is not None:
-                raise decoder.error
-        finally:
-            await body.aclose()
+        with self._fit():
+            response = await self._send(call.body, request.settings.headers)
+            body = Body(response)
+            try:
+                payload = StepStartPayload(request={"body": call.body}, warnings=cast("list[Any]", call.warnings))
+                yield StepStartChunk(payload, run_id=request.run_id, from_="AGENT")
+                decoder = StreamDecoder(
+                    request.run_id,
+                    provider=self._provider,
+                    tool_names=[tool.name for tool in request.tools],
+                    include_raw=request.include_raw,
+                    headers=_shown_headers(response.headers),
+                )
+                reader = SseReader()
+                while decoder.open:
+                    try:
+                        piece = await body.read()
+                        events = reader.feed(piece) if piece else reader.close()
+                    except ModelError as error:
+                        for chunk in decoder.fail(error):
+                            yield chunk
+                        break
+                    for event in events:
+                        for chunk in decoder.feed(event.data, event.event):
+                            yield chunk
+                    if not piece:
+                        break
+                if decoder.done:
+                    await body.finish()
+                for chunk in decoder.close():
+                    yield chunk
+                if decoder.error is not None:
+                    raise decoder.error
+            finally:
+                await body.aclose()
 
     async def aclose(self) -> None:
         """Close the connections to the server, unless another model of this event loop uses them too."""
         await release(self)
+
+    @contextmanager
+    def _fit(self) -> Generator[None, None, None]:
+        """Whatever failure leaves here does not repeat the key. A client of the caller's own may have changed it."""
+        try:
+            yield
+        except ModelError as error:
+            key = self._client.api_key if self._client else self._key
+            make_fit(error, "" if key == _NO_KEY else key)
+            raise
 
     async def _send(self, body: dict[str, Any], headers: Mapping[str, str] | None) -> httpx2.Response:
         """Send the request; gives the response once its headers are there."""
@@ -136,29 +149,28 @@ class OpenAIChatModel:
             )
             return cast("httpx2.Response", response)  # what the SDK gives for this cast_to
         except APIStatusError as error:
-            raise self._failure(error) from error
+            raise _failure(error) from error
         except (APIConnectionError, httpx2.HTTPError) as error:
             told = str(error.__cause__ or "") or str(error)
             raise ModelError(f"{self._base_url} cannot be reached: {told}", retryable=True) from error
         except OpenAIError as error:
             raise ModelError(str(error)) from error
 
-    def _failure(self, error: APIStatusError) -> ModelError:
-        response = error.response
-        try:
-            said: object = msgspec.json.decode(response.content)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            said = response.text[:500]
-        if isinstance(said, list):  # Google's servers put the error in a list
-            said = next(iter(cast("list[object]", said)), None)
-        return model_error(
-            said, status=response.status_code, retry_after=_retry_after(response.headers), secret=self._key
-        )
-
 
 def _is_official(base_url: str) -> bool:
     host = urlsplit(base_url).hostname or ""
     return host == "api.openai.com" or host.endswith((".api.openai.com", ".openai.azure.com"))
+
+
+def _failure(error: APIStatusError) -> ModelError:
+    response = error.response
+    try:
+        said: object = msgspec.json.decode(response.content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        said = response.text
+    if isinstance(said, list):  # Google's servers put the error in a list
+        said = next(iter(cast("list[object]", said)), None)
+    return model_error(said, status=response.status_code, retry_after=_retry_after(response.headers))
 
 
 def _shown_headers(headers: Mapping[str, str]) -> dict[str, str]:

@@ -40,7 +40,8 @@ _TRIES = 4
 
 
 class StreamDecoder:
-    """Decodes one stream: `feed` every event, then `close`. Either may find a failure, which is then in `error`.
+    """Decodes one stream: `feed` every event, then `close`. Either may find a failure, which is then in `error`, in
+    the server's own words.
 
     `run_id` goes on every chunk; `provider` is the key of provider metadata; `tool_names` are the tools that were
     offered; `headers` those of the response; `think_tags` whether reasoning in `<think>` tags is told from text;
@@ -346,7 +347,7 @@ def _json(data: bytes) -> object:
 
 
 def _no_json(data: bytes) -> ModelError:
-    shown = data[:200].decode("utf-8", "replace")
+    shown = data.decode("utf-8", "replace")
     return ModelError(f"the stream holds an event that is not JSON: {shown}", code="invalid_json")
 
 

@@ -1,7 +1,7 @@
 """`<think>` tags: text of models that write their reasoning into the answer → reasoning and text.
 
-Only a tag at the very start counts, so that an answer may speak of tags. A piece is held back only while it may be
-the beginning of the tag that is looked for.
+Only a tag at the very start counts, so that an answer may speak of tags. White space may stand before it, and is
+dropped then. A piece is held back only while it may be the beginning of the tag that is looked for.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ class ThinkTags:
             return [("text", text)] if text else []
         if self._inside:
             return self._inner(text)
-        if text.startswith(_OPEN):
+        begin = text.lstrip()
+        if begin.startswith(_OPEN):
             self._inside = True
-            return self._inner(text[len(_OPEN) :])
-        if _OPEN.startswith(text):
+            return self._inner(begin[len(_OPEN) :])
+        if _OPEN.startswith(begin):
             self._held = text
             return []
         self.settled = True

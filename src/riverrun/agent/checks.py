@@ -1,0 +1,83 @@
+"""Options as callers give them: looked at where they are given, so that a mistake is told there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias, cast
+
+from riverrun.errors import ConfigError
+from riverrun.tools import Tool
+from riverrun.types import Settings, Timeout
+
+Check: TypeAlias = Callable[[object], bool]
+
+
+def check_options(options: Mapping[str, object]) -> None:
+    """Raises ConfigError for the first option that has a value it cannot have. None is no value."""
+    for name, value in options.items():
+        if value is None or name not in _CHECKS:
+            continue
+        wanted, fits = _CHECKS[name]
+        if not fits(value):
+            raise ConfigError(f"{name} is {wanted}, not {value!r:.80}")
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _list_of(fits: Check) -> Check:
+    def check(value: object) -> bool:
+        if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+            return False
+        return all(fits(item) for item in cast("Sequence[object]", value))
+
+    return check
+
+
+def _one_or_more(fits: Check) -> Check:
+    several = _list_of(fits)
+    return lambda value: fits(value) or several(value)
+
+
+def _at_least(least: int) -> Check:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _are_provider_options(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        _is_mapping(item) for item in cast("Mapping[object, object]", value).values()
+    )
+
+
+def _is_tool(value: object) -> bool:
+    return isinstance(value, Tool) or (callable(value) and not isinstance(value, type))
+
+
+def _is_string(value: object) -> bool:
+    return isinstance(value, str)
+
+
+_TEXTS = ("a text or a list of texts", _one_or_more(_is_string))
+_FUNCTION: tuple[str, Check] = ("a function", callable)
+_CHECKS: dict[str, tuple[str, Check]] = {
+    "name": ("a text", _is_text),
+    "run_id": ("a text", _is_text),
+    "instructions": _TEXTS,
+    "system": _TEXTS,
+    "tools": ("a list of functions and Tools", _list_of(_is_tool)),
+    "active_tools": ("a list of tool names", _list_of(_is_string)),
+    "max_steps": ("a whole number from 1 on", _at_least(1)),
+    "max_retries": ("a whole number from 0 on", _at_least(0)),
+    "tool_concurrency": ("a whole number from 1 on", _at_least(1)),
+    "stop_when": ("a function of the steps, or a list of these", _one_or_more(callable)),
+    "prepare_step": _FUNCTION,
+    "on_iteration": _FUNCTION,
+    "settings": ("Settings(…)", lambda value: isinstance(value, Settings)),
+    "timeout": ("Timeout(total=…, step=…, first_chunk=…)", lambda value: isinstance(value, Timeout)),
+    "provider_options": ("a dict of dicts by provider, as {'openai': {…}}", _are_provider_options),
+}
