@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from riverrun.chunks import ChunkType, from_value
+from riverrun.chunks import ChunkType, UnknownChunk, from_value
 from riverrun.chunks.grammar import Grammar, Problem, problems
 from riverrun.errors import GrammarError
 from tests.chunks.goldens import GoldenStream, golden_streams
@@ -101,9 +101,9 @@ WELL_FORMED = {
         "background-task-resumed:c background-task-completed:c start step-start step-finish finish"
     ),
     "tasks alone": "background-task-running:c background-task-completed:c",
-    "things of the program's own alone": "data-x my-own",
+    "things of the program's own alone": "data-x data-y",
     "things of the program's own anywhere": (
-        "my-own data-x start my-own step-start my-own step-finish my-own finish my-own data-x"
+        "data-y data-x start data-y step-start data-y step-finish data-y finish data-y data-x"
     ),
     "an agent in a call": (
         "start step-start tool-call:c tool-output:c(start@sub) tool-output:c(step-start@sub) "
@@ -159,6 +159,14 @@ def said(problem: Problem) -> str:
 
 
 # -- streams in words
+
+
+def test_a_type_that_the_format_does_not_have_is_told_and_a_near_one_named():
+    found = problems([UnknownChunk(type="text-dleta"), UnknownChunk(type="my-own")])
+    assert [said(problem) for problem in found] == [
+        "warning 0: text-dleta is no type of the format; is it text-delta?",
+        "warning 1: my-own is no type of the format",
+    ]
 
 
 @pytest.mark.parametrize("words", WELL_FORMED.values(), ids=WELL_FORMED)

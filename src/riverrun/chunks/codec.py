@@ -73,6 +73,11 @@ def to_value(chunk: ChunkType) -> dict[str, Any]:
     return cast("dict[str, Any]", msgspec.json.decode(encode(chunk)))
 
 
+def json_text(value: object) -> str:
+    """Any value that may stand in a chunk, as JSON text. Raises TypeError for one that has no JSON form."""
+    return _encoded(value).decode()
+
+
 def json_value(value: object) -> Any:
     """Any value that may stand in a chunk, as JSON value. Raises TypeError for one that has no JSON form."""
     return msgspec.json.decode(_encoded(value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, cast
 
 import msgspec
@@ -67,6 +68,9 @@ class AnyStream:
         elif isinstance(chunk, UnknownChunk) and chunk.type in CHUNK_CLASSES:
             needed = " and ".join(_required(CHUNK_CLASSES[chunk.type]))
             self.log.error(at, f"{chunk.type} without {needed}, or of another kind than the format's")
+        elif isinstance(chunk, UnknownChunk):
+            near = get_close_matches(chunk.type, CHUNK_CLASSES, 1, 0.8)
+            self.log.warn(at, f"{chunk.type} is no type of the format" + (f"; is it {near[0]}?" if near else ""))
         if kind in _CARRYING:
             _CARRYING[kind](self, chunk, at)
 

@@ -63,7 +63,7 @@ def model_error(failure: object, *, status: int | None = None, retry_after: floa
     answered = "" if status is None else f" (HTTP {status})"
     status = status or _status(code) or _status(members.get("status"))
     return ModelError(
-        _message(said, status) + answered,
+        _message(said) + answered,
         status=status,
         code=code,
         retryable=is_retryable(status, code),
@@ -106,12 +106,12 @@ def _status(code: object) -> int | None:
     return code if isinstance(code, int) and 400 <= code < 600 else None
 
 
-def _message(said: object, status: int | None) -> str:
+def _message(said: object) -> str:
     members = mapping(said)
     text = said if isinstance(said, str) else next((members[name] for name in _MESSAGES if members.get(name)), None)
     text = text or said
     if not text:
-        return "the provider failed" + ("" if status is None else f" with status {status}") + " and did not say why"
+        return "the provider failed and did not say why"
     if not isinstance(text, str):
         text = msgspec.json.encode(text, enc_hook=str).decode()
     upstream = mapping(members.get("metadata")).get("raw")  # OpenRouter: what the provider behind it said

@@ -22,7 +22,7 @@ from riverrun.chunks import (
     ToolResultPart,
     UserMessage,
 )
-from riverrun.chunks.codec import json_value
+from riverrun.chunks.codec import json_text, json_value
 from riverrun.models.openai_chat.files import file_content, is_image
 from riverrun.models.openai_chat.options import options_for, returned_to
 
@@ -104,7 +104,7 @@ class MessageWriter:
         self._add(members, message)
 
     def _call(self, part: ToolCallPart) -> dict[str, Any]:
-        arguments = msgspec.json.encode(json_value(part.input)).decode() if part.input is not None else "{}"
+        arguments = json_text(part.input) if part.input is not None else "{}"
         function = {"name": _valid_name(part.tool_name), "arguments": arguments}
         call = {"id": part.tool_call_id, "type": "function", "function": function}
         return _merged(call, returned_to(part.provider_options, self._provider))
