@@ -33,6 +33,7 @@ NAMES = [
     "Verdict",
     "client_tool",
     "has_tool_call",
+    "provider_tool",
     "step_count_is",
     "tool",
 ]

@@ -12,7 +12,7 @@ from riverrun.agent import (
 )
 from riverrun.chunks import Result
 from riverrun.errors import ConfigError, ModelError, RiverrunError, RunError
-from riverrun.tools import Tool, ToolContext, client_tool, tool
+from riverrun.tools import Tool, ToolContext, client_tool, provider_tool, tool
 from riverrun.types import Model, ModelRequest, NamedTool, Settings, Source, Timeout
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Verdict",
     "client_tool",
     "has_tool_call",
+    "provider_tool",
     "step_count_is",
     "tool",
 ]

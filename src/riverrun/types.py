@@ -34,13 +34,19 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """What a model is told of a tool. `input_schema` is JSON Schema."""
+    """What a model is told of a tool. `input_schema` is JSON Schema.
+
+    `provider_id` ("groq.browser_search") is that of a tool which the provider has and runs itself, set up with
+    `provider_args`.
+    """
 
     name: str
     description: str
     input_schema: Mapping[str, Any]
     strict: bool | None = None
     provider_options: Mapping[str, Any] | None = None
+    provider_id: str | None = None
+    provider_args: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

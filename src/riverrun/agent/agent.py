@@ -44,18 +44,23 @@ class RunOptions(TypedDict, total=False):
     tools: Sequence[ToolLike] | None
     """In addition to the agent's."""
     tool_choice: ToolChoice | None
+    """Whether and which tool the model is to call: "auto", "none", "required" or NamedTool."""
     active_tools: Sequence[str] | None
     """The names of the tools that the model is offered; None: all."""
     max_steps: int | None
+    """How many steps (model calls) the run may take."""
     stop_when: StopWhen | Sequence[StopWhen] | None
+    """Asked after a step that would be followed by another; any that says True stops the run."""
     prepare_step: PrepareStep | None
     """Asked before each step for what is to be different in it."""
     on_iteration: OnIteration | None
     """Asked after each step whether to go on."""
     settings: Settings | None
+    """Laid over the agent's."""
     provider_options: Mapping[str, Mapping[str, Any]] | None
     """Members for the request body, by provider."""
     timeout: Timeout | None
+    """In seconds, laid over the agent's."""
     max_retries: int | None
     """How often a failed model call is tried again."""
     tool_concurrency: int | None

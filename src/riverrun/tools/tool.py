@@ -31,7 +31,8 @@ class Tool:
     function, or a plain function, which is run in a thread. None makes a client tool: its calls are left to the caller
     of the run. `output_schema` is JSON Schema of the result. `to_model_output` makes of a result what the model is
     told: a text, or {type: "text" | "json" | "content", value}. A call by `id` finds the tool too. `strict` and
-    `provider_options` are for the provider. Raises ConfigError for a name or a schema that cannot work.
+    `provider_options` are for the provider; `provider_id` and `provider_args` make it one of the provider's own (see
+    `provider_tool`). Raises ConfigError for a name or a schema that cannot work.
     """
 
     name: str
@@ -43,6 +44,8 @@ class Tool:
     id: str | None = None
     strict: bool | None = None
     provider_options: Mapping[str, Any] | None = field(default=None, repr=False)
+    provider_id: str | None = None
+    provider_args: Mapping[str, Any] | None = field(default=None, repr=False)
 
     spec: ToolSpec = field(init=False, repr=False)
     """What a model is told of the tool."""
@@ -64,6 +67,8 @@ class Tool:
             input_schema=schema,
             strict=self.strict,
             provider_options=self.provider_options,
+            provider_id=self.provider_id,
+            provider_args=self.provider_args,
         )
         arguments: Validator = (
             self.execute.arguments
@@ -78,6 +83,18 @@ class Tool:
 def client_tool(name: str, *, description: str = "", input_schema: Mapping[str, Any] | None = None) -> Tool:
     """A tool that the caller of the run executes: a run ends with its call, and the next one begins with its result."""
     return Tool(name=name, description=description, input_schema=input_schema)
+
+
+def provider_tool(id: str, *, name: str | None = None, args: Mapping[str, Any] | None = None) -> Tool:
+    """A tool that the provider has and runs itself, such as "groq.browser_search"; `args` set it up.
+
+    Its calls and results come in the provider's stream, marked `provider_executed`. `name` is what calls name it by,
+    the last part of the id if not given. Raises ConfigError for an id that is not "provider.tool".
+    """
+    provider, _, kind = id.partition(".")
+    if not provider or not kind:
+        raise ConfigError(f'the id of a provider\'s tool is "provider.tool", not {id!r}')
+    return Tool(name=name or kind.replace(".", "_"), provider_id=id, provider_args=args)
 
 
 def find_tool(tools: Iterable[Tool], name: str) -> Tool | None:

@@ -58,6 +58,8 @@ def local_request(request: ModelRequest, weights: Weights | None = None) -> Loca
         body["response_format"] = {"type": "json_schema", "json_schema": {"schema": dict(schema)}}
     body.update(request.provider_options.get(PROVIDER, {}))
     warnings = writer.warnings
+    foreign = [tool.name for tool in request.tools if tool.provider_id is not None]
+    warnings += [{"type": "unsupported-tool", "tool": name} for name in foreign]
     if schema is not None and tools:
         message = "the response format does not hold while tools are offered: a local model does one or the other"
         warnings.append({"type": "other", "message": message})
@@ -81,8 +83,8 @@ def _callable_tools(request: ModelRequest) -> Sequence[ToolSpec]:
     if choice == "none":
         return ()
     if not isinstance(choice, NamedTool):
-        return request.tools
-    named = [tool for tool in request.tools if tool.name == choice.tool_name]
+        return [tool for tool in request.tools if tool.provider_id is None]
+    named = [tool for tool in request.tools if tool.name == choice.tool_name and tool.provider_id is None]
     if not named:
         raise ConfigError(f"the tool choice names '{choice.tool_name}', which is none of the request's tools")
     return named

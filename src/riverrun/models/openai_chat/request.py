@@ -76,6 +76,8 @@ def _tools(request: ModelRequest, provider: str) -> dict[str, Any]:
 
 
 def _tool(tool: ToolSpec, provider: str) -> dict[str, Any]:
+    if tool.provider_id is not None:  # the server's own: named by its type
+        return {"type": tool.provider_id.partition(".")[2], **(tool.provider_args or {})}
     if not _TOOL_NAME.fullmatch(tool.name):
         raise ConfigError(
             f"the tool name {tool.name!r} cannot be sent: it must be 1 to 64 letters, digits, underscores and hyphens"
