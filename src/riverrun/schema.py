@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol, TypeGuard, cast
+from typing import Any, Protocol, cast
 
 import jsonschema_rs
 import msgspec
 from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
+from riverrun.chunks.envelope import is_list, is_object
 from riverrun.errors import ConfigError, RiverrunError
 
 
@@ -115,9 +116,9 @@ _VALUES = ("default", "const", "enum", "examples", "required")
 
 def without_titles(schema: Any) -> Any:
     """The schema without its `title`s, which repeat the names of classes and members. Values in it stay as they are."""
-    if _is_list(schema):
+    if is_list(schema):
         return [without_titles(item) for item in schema]
-    if not _is_object(schema):
+    if not is_object(schema):
         return schema
     out: dict[str, Any] = {}
     for key, member in schema.items():
@@ -128,14 +129,6 @@ def without_titles(schema: Any) -> Any:
         elif key != "title":
             out[key] = without_titles(member)
     return out
-
-
-def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
-    return isinstance(value, dict)
-
-
-def _is_list(value: object) -> TypeGuard[list[Any]]:
-    return isinstance(value, list)
 
 
 def _fault(error: jsonschema_rs.ValidationError) -> Fault:

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from riverrun.errors import ConfigError
-
-GRACE = 5.0
-"""Seconds that tools which wait for the cancellation get to end in their own way."""
+from riverrun.streams import GRACE
 
 CancelMode = Literal["now", "after_step"]
 

@@ -36,10 +36,12 @@ from riverrun.chunks import (
     Step,
     StepFinishChunk,
     StepFinishPayload,
+    StepMetadata,
     StepOutput,
     StepResult,
     SystemMessage,
     TextPart,
+    ToolCallPayload,
     Usage,
     UserMessage,
     run_usage,
@@ -307,23 +309,7 @@ class AgentLoop:
 
     def _finish(self, last: StepFinishPayload) -> None:
         output = last.output or StepOutput()
-        self._write(
-            FinishChunk(
-                FinishPayload(
-                    message_id=self.plan.message_id,
-                    step_result=last.step_result,
-                    output=StepOutput(
-                        text=output.text,
-                        tool_calls=output.tool_calls,
-                        usage=run_usage(self._usages()),
-                        steps=self.steps,
-                    ),
-                    metadata=last.metadata,
-                    messages=self._messages(),
-                ),
-                **self._from,
-            )
-        )
+        self._write_finish(last.step_result, output.text, output.tool_calls, self._usages(), last.metadata)
 
     def _stop(self) -> None:
         if self.cancellation.timed_out:
@@ -343,22 +329,26 @@ class AgentLoop:
         if answer is not None and answer.finish is not None:  # the model had its say, and some tools may have ended
             self.answers += sealed(answer_messages(answer.fold.content()))
         usages = [*self._usages(), answer.usage] if answer else self._usages()
-        self._write(
-            FinishChunk(
-                FinishPayload(
-                    message_id=self.plan.message_id,
-                    step_result=StepResult(reason=reason, is_continued=False),
-                    output=StepOutput(
-                        text=answer.fold.text if answer else "",
-                        tool_calls=[],
-                        usage=run_usage(usages),
-                        steps=self.steps,
-                    ),
-                    messages=self._messages(),
-                ),
-                **self._from,
-            )
+        result = StepResult(reason=reason, is_continued=False)
+        self._write_finish(result, answer.fold.text if answer else "", [], usages)
+
+    def _write_finish(
+        self,
+        result: StepResult | None,
+        text: str | None,
+        tool_calls: list[ToolCallPayload] | None,
+        usages: Sequence[Usage],
+        metadata: StepMetadata | None = None,
+    ) -> None:
+        output = StepOutput(text=text, tool_calls=tool_calls, usage=run_usage(usages), steps=self.steps)
+        payload = FinishPayload(
+            message_id=self.plan.message_id,
+            step_result=result,
+            output=output,
+            metadata=metadata,
+            messages=self._messages(),
         )
+        self._write(FinishChunk(payload, **self._from))
 
     def _usages(self) -> list[Usage]:
         return [step.usage for step in self.steps]

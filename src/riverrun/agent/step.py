@@ -270,10 +270,10 @@ class _Call:
         return True
 
     def _begin(self, payload: StepStartPayload) -> None:
-        if self.answer.start is not None:  # a second try of the same step
-            self.answer.start = payload
-            return
+        begun = self.answer.start is not None
         self.answer.start = payload
+        if begun:  # a second try of the same step
+            return
         self._log.write(
             StepStartChunk(
                 StepStartPayload(

@@ -109,6 +109,11 @@ def is_list(value: object) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
+def mapping(value: object) -> dict[str, Any]:
+    """The members of a JSON object; none for any other value."""
+    return value if is_object(value) else {}
+
+
 def wire_name(name: str) -> str:
     """`run_id` → `runId`; `from_` → `from`; `extra` gets a name that no JSON of the format uses."""
     if name == "extra":

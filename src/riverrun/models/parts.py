@@ -59,7 +59,7 @@ from riverrun.chunks import (
     Usage,
 )
 from riverrun.chunks.arguments import parse_arguments
-from riverrun.chunks.envelope import is_object
+from riverrun.chunks.envelope import is_object, mapping
 from riverrun.types import ModelRequest
 
 Part: TypeAlias = Mapping[str, Any]
@@ -323,8 +323,8 @@ def _extra(part: Part, *known: str) -> Extra | None:
 
 def _usage(part: Part) -> Usage:
     """Flat (V2) and nested (V3) usage; Anthropic's split of cache creation comes as provider metadata."""
-    given = _object(part.get("usage"))
-    creation = _object(_object(_object(part.get("providerMetadata")).get("anthropic")).get("cacheCreation"))
+    given = mapping(part.get("usage"))
+    creation = mapping(mapping(mapping(part.get("providerMetadata")).get("anthropic")).get("cacheCreation"))
     counts = _nested_counts(given) if is_object(given.get("inputTokens")) else _flat_counts(given)
     return Usage(
         **counts,
@@ -347,7 +347,7 @@ def _flat_counts(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nested_counts(given: dict[str, Any]) -> dict[str, Any]:
-    inputs, outputs = _object(given.get("inputTokens")), _object(given.get("outputTokens"))
+    inputs, outputs = mapping(given.get("inputTokens")), mapping(given.get("outputTokens"))
     return {
         "input_tokens": inputs.get("total"),
         "output_tokens": outputs.get("total"),
@@ -361,10 +361,6 @@ def _nested_counts(given: dict[str, Any]) -> dict[str, Any]:
 def _total(*counts: int | None) -> int | None:
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
-
-
-def _object(value: object) -> dict[str, Any]:
-    return value if is_object(value) else {}
 
 
 _READING: dict[str, Callable[[PartReader, Part], Iterator[ChunkType]]] = {

@@ -12,6 +12,7 @@ import msgspec
 
 from riverrun.chunks import Envelope, ToolOutputChunk, ToolOutputPayload, encode
 from riverrun.chunks.codec import plain
+from riverrun.chunks.envelope import is_list
 from riverrun.schema import Fault, Mismatch, Validator
 
 _MOST_LINES = 20
@@ -47,7 +48,7 @@ def _without_null(value: Any, path: tuple[str | int, ...]) -> Any:
                 return {name: member for name, member in value.items() if name != key}
             lighter = _without_null(value[key], rest)
             return value if lighter is value[key] else {**value, key: lighter}
-        if _is_list(value) and isinstance(key, int) and key < len(value):
+        if is_list(value) and isinstance(key, int) and key < len(value):
             lighter = _without_null(value[key], rest)
             return value if lighter is value[key] else [*value[:key], lighter, *value[key + 1 :]]
     return value
@@ -55,10 +56,6 @@ def _without_null(value: Any, path: tuple[str | int, ...]) -> Any:
 
 def _is_object(value: object) -> TypeGuard[dict[str | int, Any]]:
     return isinstance(value, dict)
-
-
-def _is_list(value: object) -> TypeGuard[list[Any]]:
-    return isinstance(value, list)
 
 
 # -- failures, as results that the model can correct

@@ -19,7 +19,7 @@ from riverrun.chunks import (
     ToolResultPart,
     UserMessage,
 )
-from riverrun.chunks.codec import json_value
+from riverrun.chunks.codec import json_text, json_value
 
 _NO_OUTPUT = "(no output)"
 
@@ -71,7 +71,7 @@ class MessageWriter:
 
 
 def _call(part: ToolCallPart) -> dict[str, Any]:
-    arguments = "{}" if part.input is None else msgspec.json.encode(json_value(part.input)).decode()
+    arguments = "{}" if part.input is None else json_text(part.input)
     return {
         "id": part.tool_call_id,
         "type": "function",

@@ -18,7 +18,7 @@ from riverrun.chunks import (
     Timestamp,
     Usage,
 )
-from riverrun.models.openai_chat.shapes import mapping
+from riverrun.chunks.envelope import mapping
 from riverrun.models.openai_chat.usage import read_usage
 
 _REASONS = {

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import msgspec
 
+from riverrun.chunks.envelope import mapping
 from riverrun.errors import ModelError
-from riverrun.models.openai_chat.shapes import mapping
 
 _MESSAGES = ("message", "msg", "detail", "error_description", "reason", "title")
 _RETRYABLE_CODES = {

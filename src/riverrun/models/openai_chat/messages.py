@@ -145,7 +145,7 @@ class MessageWriter:
             case "content" if isinstance(output.value, list | tuple):
                 return self._content_output(part, output)
             case _:
-                return msgspec.json.encode(json_value(output.value)).decode()
+                return json_text(output.value)
 
     def _content_output(self, part: ToolResultPart, output: ToolOutput) -> str:
         """The texts of a content output. Its images follow as a user's, since a tool may answer with text only."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from riverrun.chunks import ChunkType, SourceChunk, SourcePayload
-from riverrun.models.openai_chat.shapes import mapping
+from riverrun.chunks.envelope import mapping
 
 
 class Sources:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from riverrun.chunks import Usage
-from riverrun.models.openai_chat.shapes import mapping
+from riverrun.chunks.envelope import mapping
 
 
 def read_usage(raw: Mapping[str, Any]) -> Usage:
