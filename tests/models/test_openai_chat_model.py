@@ -14,8 +14,8 @@ import pytest
 
 from riverrun.chunks import ChunkType, StepStartChunk, TextDeltaChunk, TextPart, ToolCallChunk, UserMessage
 from riverrun.errors import MissingExtraError, MissingKeyError, ModelError
+from riverrun.models.http import client as clients
 from riverrun.models.openai_chat import OpenAIChatModel
-from riverrun.models.openai_chat import client as clients
 from riverrun.types import Model, ModelRequest, Settings, ToolSpec
 from tests.models.loopback import Loopback, Reply
 from tests.models.openai_chat import DONE, RUN, assert_in_order, event
@@ -456,7 +456,7 @@ async def cancelled_after(chat: OpenAIChatModel, chunks: int, turns: int) -> Non
 def test_one_model_serves_loop_after_loop_and_leaves_no_socket():
     async def call() -> str:
         async with Loopback(Reply(pieces=[*HELLO, *END])) as server:
-            chat._base_url = server.url  # each loop has a server of its own
+            chat._server._base_url = server.url  # each loop has a server of its own
             return text_of(await collect(chat.stream(request())))
 
     chat = OpenAIChatModel("m-1", base_url="http://127.0.0.1/v1", api_key=KEY)
@@ -525,7 +525,7 @@ async def test_calls_that_begin_together_close_what_is_not_used_once():
         texts = await asyncio.gather(*(collect(chat.stream(request())) for chat in chats))
         assert [text_of(chunks) for chunks in texts] == ["Hello"] * 8
         kept = clients._by_loop[asyncio.get_running_loop()]
-        assert sorted(key for _, key in kept) == ["new-0", "new-1", "new-2", "new-3"]
+        assert sorted(key for _, _, key in kept) == ["new-0", "new-1", "new-2", "new-3"]
 
 
 async def test_a_client_of_the_callers_own_is_used_and_not_closed():
@@ -582,7 +582,7 @@ def test_without_the_sdk_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
 async def test_openais_own_server_gets_its_own_name_for_the_token_limit(monkeypatch: pytest.MonkeyPatch):
     async with Loopback(Reply(pieces=[*HELLO, *END])) as server:
         chat = OpenAIChatModel("gpt-5", api_key=KEY)
-        assert chat._official
-        chat._base_url = server.url
+        assert chat._server.official
+        chat._server._base_url = server.url
         await collect(chat.stream(request(settings=Settings(max_output_tokens=5))))
         assert server.requests[0].body["max_completion_tokens"] == 5

@@ -25,7 +25,8 @@ from riverrun.chunks import (
     UserMessage,
 )
 from riverrun.errors import ConfigError
-from riverrun.models.openai_chat.request import ChatRequest, chat_request
+from riverrun.models.http import WireRequest
+from riverrun.models.openai_chat.request import chat_request
 from riverrun.types import ModelRequest, NamedTool, Settings, ToolSpec
 from tests.models.openai_chat import RUN, decode, event
 
@@ -36,7 +37,7 @@ ADD = ToolSpec(
 )
 
 
-def built(*messages: Message, provider: str = "openai-chat", official: bool = False, **members: Any) -> ChatRequest:
+def built(*messages: Message, provider: str = "openai-chat", official: bool = False, **members: Any) -> WireRequest:
     request = ModelRequest(messages=messages or (user("hi"),), run_id=RUN, **members)
     return chat_request(request, model_id="m", provider=provider, official=official)
 
@@ -59,7 +60,7 @@ def result(kind: str, value: Any, call_id: str = "c1", **members: Any) -> ToolMe
 
 
 def test_a_plain_request():
-    assert built(user("hi")) == ChatRequest(
+    assert built(user("hi")) == WireRequest(
         {
             "model": "m",
             "messages": [{"role": "user", "content": "hi"}],

@@ -6,19 +6,9 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any, cast
 
-from riverrun.chunks import (
-    ChunkType,
-    FinishChunk,
-    FinishPayload,
-    ResponseMetadataChunk,
-    ResponseMetadataPayload,
-    StepMetadata,
-    StepOutput,
-    StepResult,
-    Timestamp,
-    Usage,
-)
+from riverrun.chunks import Timestamp
 from riverrun.chunks.envelope import mapping
+from riverrun.models.answer import AnswerWriter
 from riverrun.models.openai_chat.usage import read_usage
 
 _REASONS = {
@@ -47,17 +37,15 @@ _KEPT = ("system_fingerprint", "service_tier", "provider", "moderation", "prompt
 """Members of the events that go into the finish chunk's provider metadata."""
 
 
-class Answer:
+class Facts:
     """Gathers it, event by event. What is said again replaces what was said before, but for id, model and time."""
 
-    def __init__(self, *, run_id: str, provider: str, headers: Mapping[str, str] | None) -> None:
+    def __init__(self, writer: AnswerWriter, headers: Mapping[str, str] | None) -> None:
         self.raw_reason: str | None = None
         self.usage: Mapping[str, Any] | None = None
-        self._run_id = run_id
-        self._provider = provider
-        self._headers = dict(headers) if headers else None
+        self._writer = writer
+        self._headers = headers
         self._about: dict[str, Any] = {}  # id, model and created: the first that are not empty
-        self.announced = False
         self._logprobs: dict[str, list[object]] = {}
         self._refusal = ""
         self._kept: dict[str, Any] = {}
@@ -69,7 +57,7 @@ class Answer:
         for member in _KEPT:
             if value := event.get(member):
                 self._kept[member] = value
-        if not self.announced:
+        if not self._writer.announced:
             for member in ("id", "model", "created"):
                 if value := event.get(member):
                     self._about.setdefault(member, value)
@@ -100,22 +88,19 @@ class Answer:
     @property
     def known(self) -> bool:
         """Whether id and model were said, but not passed on."""
-        return not self.announced and "id" in self._about and "model" in self._about
+        return not self._writer.announced and "id" in self._about and "model" in self._about
 
-    def announce(self) -> list[ChunkType]:
+    def announce(self) -> None:
         """The response-metadata chunk, once."""
-        if self.announced or not (self._about or self._headers):
-            return []
-        self.announced = True
-        payload = ResponseMetadataPayload(
-            id=_text(self._about.get("id")),
-            model_id=_text(self._about.get("model")),
-            timestamp=_timestamp(self._about.get("created")),
-            headers=self._headers,
-        )
-        return [ResponseMetadataChunk(payload, run_id=self._run_id, from_="AGENT")]
+        if not self._writer.announced:
+            self._writer.announce(
+                id=self._about.get("id"),
+                model_id=self._about.get("model"),
+                timestamp=_timestamp(self._about.get("created")),
+                headers=self._headers,
+            )
 
-    def finish(self, *, called: bool) -> ChunkType:
+    def finish(self, *, called: bool) -> None:
         """The finish chunk. `called`: tools were called, which is why the answer ended if the server says no more.
 
         A whole answer without a reason has simply ended: "other" would have the loop ask again.
@@ -125,17 +110,13 @@ class Answer:
             reason = "tool-calls"
         if self._refusal:
             self._kept["refusal"] = self._refusal
-        logprobs = {name: tokens for name, tokens in self._logprobs.items() if tokens}
-        payload = FinishPayload(
-            step_result=StepResult(reason=reason, raw_reason=self.raw_reason, logprobs=logprobs or None),
-            output=StepOutput(usage=Usage() if self.usage is None else read_usage(self.usage)),
-            metadata=StepMetadata(provider_metadata={self._provider: self._kept} if self._kept else None),
+        self._writer.finish(
+            reason,
+            raw_reason=self.raw_reason,
+            usage=None if self.usage is None else read_usage(self.usage),
+            metadata=self._kept,
+            logprobs={name: tokens for name, tokens in self._logprobs.items() if tokens},
         )
-        return FinishChunk(payload, run_id=self._run_id, from_="AGENT")
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _timestamp(created: object) -> Timestamp | None:

@@ -1,26 +1,10 @@
-"""The text and reasoning blocks of one answer. One is open at a time; each has an id of its own."""
+"""The text and reasoning blocks of one answer. One is open at a time."""
 
 from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from riverrun.chunks import (
-    ChunkType,
-    ReasoningDeltaChunk,
-    ReasoningDeltaPayload,
-    ReasoningEndChunk,
-    ReasoningEndPayload,
-    ReasoningSignatureChunk,
-    ReasoningSignaturePayload,
-    ReasoningStartChunk,
-    ReasoningStartPayload,
-    TextDeltaChunk,
-    TextDeltaPayload,
-    TextEndChunk,
-    TextEndPayload,
-    TextStartChunk,
-    TextStartPayload,
-)
+from riverrun.models.answer import AnswerWriter
 from riverrun.models.openai_chat.reasoning import ReasoningDetails
 
 Kind: TypeAlias = Literal["text", "refusal", "reasoning"]
@@ -30,43 +14,38 @@ Kind: TypeAlias = Literal["text", "refusal", "reasoning"]
 class Blocks:
     """Opens, grows and closes blocks. `kind` and `id` are the open one's; `details` those of the reasoning to come."""
 
-    def __init__(self, *, run_id: str, provider: str, prefix: str) -> None:
+    def __init__(self, writer: AnswerWriter) -> None:
         self.kind: Kind | None = None
         self.id = ""
         self.details = ReasoningDetails()
         self.wants_text_back = False  # the open reasoning came as `reasoning_content`, which servers want to see again
-        self._run_id = run_id
-        self._provider = provider
-        self._prefix = prefix
-        self._count = 0
+        self._writer = writer
 
-    def open(self, kind: Kind, out: list[ChunkType]) -> None:
+    def open(self, kind: Kind) -> None:
         """Close the open block and begin one of this kind."""
-        self.close(out)
+        self.close()
         self.kind = kind
-        self.id = f"{self._prefix}-{'reasoning' if kind == 'reasoning' else 'text'}-{self._count}"
-        self._count += 1
         if kind == "reasoning":
-            out.append(ReasoningStartChunk(ReasoningStartPayload(self.id), run_id=self._run_id, from_="AGENT"))
+            self.id = self._writer.reasoning_start()
         else:
-            metadata = {self._provider: {"refusal": True}} if kind == "refusal" else None
-            out.append(TextStartChunk(TextStartPayload(self.id, metadata), run_id=self._run_id, from_="AGENT"))
+            self.id = self._writer.text_start({"refusal": True} if kind == "refusal" else None)
 
-    def delta(self, text: str) -> ChunkType:
+    def grow(self, text: str) -> None:
         """A piece of the open block."""
         if self.kind == "reasoning":
-            return ReasoningDeltaChunk(ReasoningDeltaPayload(self.id, text), run_id=self._run_id, from_="AGENT")
-        return TextDeltaChunk(TextDeltaPayload(self.id, text), run_id=self._run_id, from_="AGENT")
+            self._writer.reasoning_delta(self.id, text)
+        else:
+            self._writer.text_delta(self.id, text)
 
-    def close(self, out: list[ChunkType]) -> None:
+    def close(self) -> None:
         """Close the open block, if there is one."""
         kind, self.kind = self.kind, None
         if kind == "reasoning":
-            self._close_reasoning(out)
+            self._close_reasoning()
         elif kind is not None:
-            out.append(TextEndChunk(TextEndPayload(self.id), run_id=self._run_id, from_="AGENT"))
+            self._writer.text_end(self.id)
 
-    def _close_reasoning(self, out: list[ChunkType]) -> None:
+    def _close_reasoning(self) -> None:
         details, signature = self.details.take()
         metadata: dict[str, Any] = {}
         if details:
@@ -74,8 +53,4 @@ class Blocks:
         if self.wants_text_back:
             metadata["field"] = "reasoning_content"
             self.wants_text_back = False
-        if signature:
-            signed = ReasoningSignaturePayload(self.id, signature)
-            out.append(ReasoningSignatureChunk(signed, run_id=self._run_id, from_="AGENT"))
-        payload = ReasoningEndPayload(self.id, signature, {self._provider: metadata} if metadata else None)
-        out.append(ReasoningEndChunk(payload, run_id=self._run_id, from_="AGENT"))
+        self._writer.reasoning_end(self.id, signature=signature, metadata=metadata)

@@ -7,24 +7,25 @@ import binascii
 import mimetypes
 from typing import cast
 
-from riverrun.chunks import ChunkType, FileChunk, FilePayload
+from riverrun.models.answer import AnswerWriter
 
 
 class Media:
     """The files of one answer."""
 
-    def __init__(self, *, run_id: str) -> None:
-        self._run_id = run_id
+    def __init__(self, writer: AnswerWriter) -> None:
+        self._writer = writer
         self._sound: list[bytes] = []
 
-    def image(self, image: object) -> list[ChunkType]:
-        """An image, given as a data URL or another URL; nothing for anything else."""
+    def image(self, image: object) -> None:
+        """An image, given as a data URL or another URL; anything else is passed over."""
         url = _url(image)
-        if not url.startswith("data:"):
-            return [self._file(url, mimetypes.guess_type(url)[0] or "image/*")] if url else []
-        head, _, data = url[5:].partition(",")
-        mime_type = head.partition(";")[0] or "application/octet-stream"
-        return [self._file(data, mime_type, base64_text=data if head.endswith(";base64") else None)]
+        if url.startswith("data:"):
+            head, _, data = url[5:].partition(",")
+            mime_type = head.partition(";")[0] or "application/octet-stream"
+            self._writer.file(data, mime_type, base64=head.endswith(";base64"))
+        elif url:
+            self._writer.file(url, mimetypes.guess_type(url)[0] or "image/*", base64=False)
 
     def hear(self, data: object) -> None:
         """A piece of sound in base64."""
@@ -34,16 +35,10 @@ class Media:
             except binascii.Error:
                 return
 
-    def end(self) -> list[ChunkType]:
+    def end(self) -> None:
         """The sound as a whole: 16 bit PCM, the one form that is streamed."""
-        if not self._sound:
-            return []
-        data = base64.b64encode(b"".join(self._sound)).decode()
-        return [self._file(data, "audio/pcm", base64_text=data)]
-
-    def _file(self, data: str, mime_type: str, *, base64_text: str | None = None) -> ChunkType:
-        payload = FilePayload(data=data, mime_type=mime_type, base64=base64_text)
-        return FileChunk(payload, run_id=self._run_id, from_="AGENT")
+        if self._sound:
+            self._writer.file(base64.b64encode(b"".join(self._sound)).decode(), "audio/pcm", base64=True)
 
 
 def _url(image: object) -> str:

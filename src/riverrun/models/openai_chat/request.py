@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from riverrun.errors import ConfigError
+from riverrun.models.http import WireRequest
 from riverrun.models.openai_chat.messages import MessageWriter
 from riverrun.models.openai_chat.options import options_for
 from riverrun.types import ModelRequest, NamedTool, Settings, ToolSpec
@@ -15,15 +15,7 @@ from riverrun.types import ModelRequest, NamedTool, Settings, ToolSpec
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
-    """A request's JSON body, and warnings for the step-start chunk."""
-
-    body: dict[str, Any]
-    warnings: list[dict[str, Any]]
-
-
-def chat_request(request: ModelRequest, *, model_id: str, provider: str, official: bool = False) -> ChatRequest:
+def chat_request(request: ModelRequest, *, model_id: str, provider: str, official: bool = False) -> WireRequest:
     """Write the body for `model_id`.
 
     `provider` is the key of the provider options that are for this model, beside "openai" and "openai-chat";
@@ -46,7 +38,7 @@ def chat_request(request: ModelRequest, *, model_id: str, provider: str, officia
     warnings = writer.warnings
     if request.settings.top_k is not None and "top_k" not in body:
         warnings.append({"type": "unsupported-setting", "setting": "topK"})
-    return ChatRequest(body, warnings)
+    return WireRequest(body, warnings)
 
 
 def _settings(settings: Settings, *, official: bool) -> dict[str, Any]:

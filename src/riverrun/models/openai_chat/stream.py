@@ -6,29 +6,24 @@ what is not known is passed over.
 
 from __future__ import annotations
 
-import json
-import secrets
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, TypeAlias, cast
 
-import msgspec
-
 from riverrun.chunks import (
     ChunkType,
-    RawChunk,
     ReasoningDeltaChunk,
     ReasoningDeltaPayload,
     TextDeltaChunk,
     TextDeltaPayload,
-    ToolCallInputStreamingStartChunk,
 )
 from riverrun.errors import ModelError
-from riverrun.models.openai_chat.answer import Answer
+from riverrun.models.answer import AnswerWriter
+from riverrun.models.http import NO_JSON, model_error, no_json, read_json
+from riverrun.models.openai_chat.answer import Facts
 from riverrun.models.openai_chat.blocks import Blocks, Kind
-from riverrun.models.openai_chat.failure import failure_in, model_error
 from riverrun.models.openai_chat.media import Media
 from riverrun.models.openai_chat.plain import PlainDelta, PlainEvent, read_plain
-from riverrun.models.openai_chat.sources import Sources
+from riverrun.models.openai_chat.sources import note_annotated, note_cited
 from riverrun.models.openai_chat.think import ThinkTags
 from riverrun.models.openai_chat.toolcalls import ToolCalls
 
@@ -59,7 +54,6 @@ class StreamDecoder:
         think_tags: bool = True,
         prefix: str | None = None,
     ) -> None:
-        prefix = secrets.token_hex(8) if prefix is None else prefix
         self.error: ModelError | None = None
         self.done = False  # the server said that nothing follows
         self._run_id = run_id
@@ -67,16 +61,11 @@ class StreamDecoder:
         self._way: _Way | None = None
         self._tries = 0
         self._think: ThinkTags | None = ThinkTags() if think_tags else None  # while a tag may come
-        self._blocks = Blocks(run_id=run_id, provider=provider, prefix=prefix)
-        self._calls = ToolCalls(run_id=run_id, provider=provider, prefix=prefix, names=tool_names)
-        self._sources = Sources(run_id=run_id, prefix=prefix)
-        self._media = Media(run_id=run_id)
-        self._answer = Answer(run_id=run_id, provider=provider, headers=headers)
-
-    @property
-    def open(self) -> bool:
-        """Whether more may come."""
-        return self.error is None and not self.done
+        self._writer = writer = AnswerWriter(run_id, provider=provider, prefix=prefix)
+        self._facts = Facts(writer, headers)
+        self._blocks = Blocks(writer)
+        self._calls = ToolCalls(writer, tool_names, self._call_begins)
+        self._media = Media(writer)
 
     def feed(self, data: bytes, event: str = "message") -> list[ChunkType]:
         """The chunks of one event, given its data and its SSE name. Nothing comes after a failure or the end."""
@@ -88,44 +77,45 @@ class StreamDecoder:
             self._tries += 1
             if self._tries >= _TRIES:
                 self._way = None
-        out: list[ChunkType] = []
-        if self.open:
-            self._event(data.strip(), event, out)
-        return out
+        if self._goes_on:
+            self._event(data.strip(), event)
+        return self._writer.take()
 
     def close(self) -> list[ChunkType]:
         """The stream is over: what was open is closed, calls are given whole, and the finish chunk comes."""
-        out: list[ChunkType] = []
-        if self.error is not None:
-            return out
-        if not self.done and self._answer.raw_reason is None:
-            truncated = ModelError("the answer was truncated: its end is missing", code="truncated", retryable=True)
-            self._fail(truncated, out)
-            return out
-        self._settle_text(out)
-        self._blocks.close(out)
-        if self._blocks.details:  # they came after the reasoning that they belong to was closed
-            self._blocks.open("reasoning", out)
-            self._blocks.close(out)
-        out += self._media.end()
-        out += self._calls.end()
-        out += self._answer.announce()
-        out.append(self._answer.finish(called=bool(self._calls)))
-        return out
+        if self.error is None and not self.done and self._facts.raw_reason is None:
+            self._fail(ModelError("the answer was truncated: its end is missing", code="truncated", retryable=True))
+        if self.error is None:
+            self._end()
+        return self._writer.take()
 
     def fail(self, error: ModelError) -> list[ChunkType]:
         """The connection broke: close what is open. That is no failure when only the end of the stream is missing."""
-        out: list[ChunkType] = []
-        if self.open and self._answer.raw_reason is None:
-            self._fail(error, out)
-        return out
+        if self._goes_on and self._facts.raw_reason is None:
+            self._fail(error)
+        return self._writer.take()
+
+    @property
+    def _goes_on(self) -> bool:
+        return self.error is None and not self.done
+
+    def _end(self) -> None:
+        self._settle_text()
+        self._blocks.close()
+        if self._blocks.details:  # they came after the reasoning that they belong to was closed
+            self._blocks.open("reasoning")
+            self._blocks.close()
+        self._media.end()
+        self._calls.end()
+        self._facts.announce()
+        self._facts.finish(called=bool(self._calls))
 
     # -- events
 
     def _short(self, way: _Way, event: PlainEvent) -> list[ChunkType] | None:
         """The chunks of an event that goes on with what is open; None for any other."""
         if event.usage:
-            self._answer.usage = event.usage
+            self._facts.usage = event.usage
         delta = event.choices[0].delta
         text, reasoning = delta.content, delta.reasoning_content or delta.reasoning
         if way == "text":
@@ -148,173 +138,173 @@ class StreamDecoder:
         if delta.content or not delta.tool_calls or len(delta.tool_calls) > 1:
             return None
         fragment = delta.tool_calls[0]
-        return self._calls.grow(fragment.index, fragment.function.arguments or "")
+        if not self._calls.grow(fragment.index, fragment.function.arguments or ""):
+            return None
+        return self._writer.take()
 
     def _short_think(self, delta: PlainDelta) -> list[ChunkType] | None:
         if not delta.content or delta.tool_calls:
             return None
-        out: list[ChunkType] = []
-        self._text(delta.content, out)
-        return out
+        self._text(delta.content)
+        return self._writer.take()
 
-    def _event(self, data: bytes, name: str, out: list[ChunkType]) -> None:
+    def _event(self, data: bytes, name: str) -> None:
         if data == b"[DONE]":
             self._over()
             return
         if not data:
             return
-        value = _json(data)
-        if value is _NO_JSON:
-            self._fail(_no_json(data), out)
+        value = read_json(data)
+        if value is NO_JSON:
+            self._fail(no_json(data))
             return
         if self._include_raw:
-            out.append(RawChunk(value, run_id=self._run_id, from_="AGENT"))
+            self._writer.raw(value)
         for item in cast("list[object]", value) if isinstance(value, list) else [value]:
-            if isinstance(item, dict) and self.open:
-                self._object(cast("dict[str, Any]", item), name, out)
+            if isinstance(item, dict) and self._goes_on:
+                self._object(cast("dict[str, Any]", item), name)
 
-    def _object(self, event: dict[str, Any], name: str, out: list[ChunkType]) -> None:
-        self._answer.note(event)
+    def _object(self, event: dict[str, Any], name: str) -> None:
+        self._facts.note(event)
         for choice in _items(event.get("choices")):
             if isinstance(choice, dict):
-                self._choice(cast("dict[str, Any]", choice), out)
-        out += self._sources.cited(event)
-        failure = failure_in(event, name)
+                self._choice(cast("dict[str, Any]", choice))
+        note_cited(event, self._writer)
+        failure = _failure_in(event, name)
         if failure is not None:
-            self._fail(model_error(failure), out)
-        elif self._answer.raw_reason == "error":
-            self._fail(ModelError("the provider ended the answer with an error", code="error", retryable=True), out)
+            self._fail(model_error(failure))
+        elif self._facts.raw_reason == "error":
+            self._fail(ModelError("the provider ended the answer with an error", code="error", retryable=True))
         elif event.get("object") in ("chat.completion.done", "chat.completion"):
             self._over()
 
-    def _choice(self, choice: dict[str, Any], out: list[ChunkType]) -> None:
+    def _choice(self, choice: dict[str, Any]) -> None:
         if choice.get("index") not in (0, None):  # of several answers the first counts
             return
-        if self._answer.known:
-            out += self._answer.announce()
+        if self._facts.known:
+            self._facts.announce()
         delta = choice.get("delta")
         if delta is None:  # a server that does not stream gives a message
             delta = choice.get("message")
         if isinstance(delta, dict):
-            self._delta(cast("dict[str, Any]", delta), out)
-        self._answer.note_choice(choice)
+            self._delta(cast("dict[str, Any]", delta))
+        self._facts.note_choice(choice)
 
     def _over(self) -> None:
         self.done = True
         self._way = None
 
-    def _fail(self, error: ModelError, out: list[ChunkType]) -> None:
-        self._settle_text(out)
-        self._blocks.close(out)
-        out += self._calls.abort()
+    def _fail(self, error: ModelError) -> None:
+        self._settle_text()
+        self._blocks.close()
+        self._writer.abort()
         self._way = None
         self.error = error
 
     # -- deltas
 
-    def _delta(self, delta: dict[str, Any], out: list[ChunkType]) -> None:
-        self._reasoning(delta, out)
+    def _delta(self, delta: dict[str, Any]) -> None:
+        self._reasoning(delta)
         content = delta.get("content")
         if isinstance(content, str):
-            self._text(content, out)
+            self._text(content)
         else:
             for part in _items(content):
-                self._part(part, out)
+                self._part(part)
         refusal = delta.get("refusal")
         if isinstance(refusal, str) and refusal:
-            self._settle_text(out)
-            self._answer.note_refusal(refusal)
-            self._grow("refusal", refusal, out)
-        self._files(delta, out)
-        out += self._sources.annotated(delta.get("annotations"))
-        self._tool_calls(delta, out)
+            self._settle_text()
+            self._facts.note_refusal(refusal)
+            self._grow("refusal", refusal)
+        self._files(delta)
+        note_annotated(delta.get("annotations"), self._writer)
+        self._tool_calls(delta)
 
-    def _part(self, part: object, out: list[ChunkType]) -> None:
+    def _part(self, part: object) -> None:
         """A part of a content that is no text (Mistral)."""
         if isinstance(part, str):
-            self._text(part, out)
+            self._text(part)
         elif isinstance(part, dict):
             members = cast("dict[str, Any]", part)
             if members.get("type") == "thinking" or "thinking" in members:
-                self._native_reasoning(_joined(members.get("thinking")), out)
+                self._native_reasoning(_joined(members.get("thinking")))
             elif isinstance(members.get("text"), str):
-                self._text(members["text"], out)
+                self._text(members["text"])
             else:
-                out += self._media.image(members)
+                self._media.image(members)
 
-    def _files(self, delta: dict[str, Any], out: list[ChunkType]) -> None:
+    def _files(self, delta: dict[str, Any]) -> None:
         for image in _items(delta.get("images")):
-            out += self._answer.announce()
-            out += self._media.image(image)
+            self._facts.announce()
+            self._media.image(image)
         audio = delta.get("audio")
         if isinstance(audio, dict):
             members = cast("dict[str, Any]", audio)
             self._media.hear(members.get("data"))
             if members.get("id"):
-                self._answer.keep("audio", {"id": members["id"]})
+                self._facts.keep("audio", {"id": members["id"]})
             if isinstance(members.get("transcript"), str):
-                self._text(members["transcript"], out)
+                self._text(members["transcript"])
 
-    def _tool_calls(self, delta: dict[str, Any], out: list[ChunkType]) -> None:
+    def _tool_calls(self, delta: dict[str, Any]) -> None:
         fragments = _items(delta.get("tool_calls")) or _items(delta.get("function_call"))
-        if not fragments:
-            return
-        self._settle_text(out)
-        chunks = self._calls.feed(fragments)
-        if any(isinstance(chunk, ToolCallInputStreamingStartChunk) for chunk in chunks):
-            self._blocks.close(out)
-            out += self._answer.announce()
-            self._go("calls")
-        out += chunks
+        if fragments:
+            self._settle_text()
+            self._calls.feed(fragments)
+
+    def _call_begins(self) -> None:
+        self._blocks.close()
+        self._facts.announce()
+        self._go("calls")
 
     # -- text and reasoning
 
-    def _text(self, text: str, out: list[ChunkType]) -> None:
+    def _text(self, text: str) -> None:
         if not text:
             return
         if self._think is None:
-            self._grow("text", text, out)
+            self._grow("text", text)
             return
         for kind, piece in self._think.feed(text):
-            self._grow(kind, piece, out)
+            self._grow(kind, piece)
         if self._think.settled:
             self._think = None
             self._go_on()
 
-    def _settle_text(self, out: list[ChunkType]) -> None:
+    def _settle_text(self) -> None:
         """No `<think>` tag is to come: what was held back for one is what it is."""
         think, self._think = self._think, None
         if think is not None:
             for kind, piece in think.flush():
-                self._grow(kind, piece, out)
+                self._grow(kind, piece)
 
-    def _reasoning(self, delta: dict[str, Any], out: list[ChunkType]) -> None:
+    def _reasoning(self, delta: dict[str, Any]) -> None:
         """Reasoning has several names, and may come under more than one of them; it counts once."""
         details = _items(delta.get("reasoning_details"))
         shown = self._blocks.details.add(details)
         text = delta.get("reasoning_content")
         if isinstance(text, str) and text:
-            self._native_reasoning(text, out)
+            self._native_reasoning(text)
             self._blocks.wants_text_back = True
         else:
             text = delta.get("reasoning")
-            self._native_reasoning(text if isinstance(text, str) and text else shown, out)
+            self._native_reasoning(text if isinstance(text, str) and text else shown)
         if details and self._blocks.details and self._blocks.kind is None:  # nothing to show: it is encrypted
-            self._open("reasoning", out)
+            self._open("reasoning")
 
-    def _native_reasoning(self, text: str, out: list[ChunkType]) -> None:
+    def _native_reasoning(self, text: str) -> None:
         if text:
-            self._settle_text(out)
-            self._grow("reasoning", text, out)
+            self._settle_text()
+            self._grow("reasoning", text)
 
-    def _grow(self, kind: Kind, text: str, out: list[ChunkType]) -> None:
+    def _grow(self, kind: Kind, text: str) -> None:
         if self._blocks.kind != kind:
-            self._open(kind, out)
-        out.append(self._blocks.delta(text))
+            self._open(kind)
+        self._blocks.grow(text)
 
-    def _open(self, kind: Kind, out: list[ChunkType]) -> None:
-        out += self._answer.announce()
-        self._blocks.open(kind, out)
+    def _open(self, kind: Kind) -> None:
+        self._facts.announce()
+        self._blocks.open(kind)
         self._go_on()
 
     # -- the short way
@@ -326,29 +316,18 @@ class StreamDecoder:
 
     def _go(self, way: _Way | None) -> None:
         self._tries = 0
-        self._way = way if self._answer.announced and not self._include_raw else None
+        self._way = way if self._writer.announced and not self._include_raw else None
 
 
-_NO_JSON = object()
-_decode = msgspec.json.Decoder().decode
-
-
-def _json(data: bytes) -> object:
-    try:
-        return _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        pass
-    try:  # what msgspec refuses: halves of surrogate pairs, bytes that are no UTF-8, NaN
-        value = json.loads(data.decode("utf-8", "replace"))
-        text = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return _NO_JSON
-
-
-def _no_json(data: bytes) -> ModelError:
-    shown = data.decode("utf-8", "replace")
-    return ModelError(f"the stream holds an event that is not JSON: {shown}", code="invalid_json")
+def _failure_in(event: Mapping[str, Any], name: str) -> object | None:
+    """The failure that an event of a stream tells of, given its JSON and its SSE name; None if it tells of none."""
+    error = event.get("error")
+    if error:
+        return event if error is True else cast("object", error)
+    if name == "error" or "error" in (event.get("object"), event.get("type")):
+        return event
+    is_answer = "choices" in event or "object" in event or "id" in event
+    return event if not is_answer and (event.get("detail") or event.get("message")) else None
 
 
 def _items(value: object) -> list[object]:

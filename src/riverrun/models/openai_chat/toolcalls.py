@@ -7,46 +7,32 @@ calls may alternate, so all calls end when the answer ends, in the order of thei
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
 
-from riverrun.chunks import (
-    ChunkType,
-    ToolCallChunk,
-    ToolCallDeltaChunk,
-    ToolCallDeltaPayload,
-    ToolCallInputStreamingEndChunk,
-    ToolCallInputStreamingEndPayload,
-    ToolCallInputStreamingStartChunk,
-    ToolCallInputStreamingStartPayload,
-    ToolCallPayload,
-)
-from riverrun.chunks.arguments import parse_arguments
+from riverrun.models.answer import AnswerWriter, StreamedCall
 
 
 @dataclass(slots=True)
-class _Call:
-    """A call while it grows. `given_id` is the server's, "" until it gives one; `extra` what the API does not name."""
+class _Call(StreamedCall):
+    """`given_id` is the server's, "" until it gives one."""
 
-    index: int
-    id: str
-    given_id: str
-    name: str = ""
-    pieces: list[str] = field(default_factory=list[str])
-    extra: dict[str, Any] = field(default_factory=dict[str, Any])
-    started: bool = False
+    index: int = 0
+    given_id: str = ""
 
 
 class ToolCalls:
-    """The calls of one answer. `names` are the tools that the model was offered; empty when that is not known."""
+    """The calls of one answer. `names` are the tools that the model was offered; empty when that is not known.
 
-    def __init__(self, *, run_id: str, provider: str, prefix: str, names: Collection[str]) -> None:
-        self._run_id = run_id
-        self._provider = provider
-        self._prefix = prefix
+    `before` is called before a call begins, when other content may still be open.
+    """
+
+    def __init__(self, writer: AnswerWriter, names: Collection[str], before: Callable[[], None]) -> None:
+        self._writer = writer
+        self._before = before
         self._names = frozenset(names)
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
@@ -54,57 +40,40 @@ class ToolCalls:
     def __bool__(self) -> bool:
         return any(call.name or call.pieces for call in self._calls)
 
-    def feed(self, fragments: Sequence[object]) -> list[ChunkType]:
+    def feed(self, fragments: Sequence[object]) -> None:
         """Take the `tool_calls` of one delta; what is no object is passed over."""
-        chunks: list[ChunkType] = []
         for fragment in fragments:
             if isinstance(fragment, dict):
-                self._fragment(cast("dict[str, Any]", fragment), chunks)
-        return chunks
+                self._fragment(cast("dict[str, Any]", fragment))
 
-    def grow(self, index: int, args: str) -> list[ChunkType] | None:
-        """A fragment that only continues the arguments of a call that was begun; None if there is no such call."""
+    def grow(self, index: int, args: str) -> bool:
+        """Take a fragment that only goes on with the arguments of a call that has begun; False if there is none."""
         call = self._by_index.get(index)
-        if call is None or not call.started:
-            return None
-        if not args:
-            return []
-        call.pieces.append(args)
-        return [self._delta_chunk(call, args)]
+        if call is None or not call.begun:
+            return False
+        self._writer.call_delta(call, args)
+        return True
 
-    def end(self) -> list[ChunkType]:
+    def end(self) -> None:
         """The answer is complete: end the calls and give them whole."""
-        chunks: list[ChunkType] = []
         for call in sorted(self._calls, key=lambda call: call.index):
             if call.name or call.pieces:
-                self._start(call, chunks)
-                chunks.append(self._end_chunk(call))
-                chunks.append(self._call_chunk(call))
-        return chunks
-
-    def abort(self) -> list[ChunkType]:
-        """The answer broke off: end what was begun. Half a call is never given."""
-        started = sorted((call for call in self._calls if call.started), key=lambda call: call.index)
-        self._calls.clear()
-        return [self._end_chunk(call) for call in started]
+                self._writer.call_end(call)
 
     # -- fragments
 
-    def _fragment(self, fragment: dict[str, Any], chunks: list[ChunkType]) -> None:
+    def _fragment(self, fragment: dict[str, Any]) -> None:
         function: object = fragment.get("function")
         members = cast("dict[str, Any]", function) if isinstance(function, dict) else fragment
         name, args = _text(members.get("name")), _arguments(members.get("arguments"))
         call = self._call_of(_index(fragment.get("index")), _text(fragment.get("id")), name, args)
-        if name and not call.started:
+        if name and not call.begun:
             call.name = self._joined(call.name, name)
         _keep_extra(call, fragment, members)
-        if args:
-            call.pieces.append(args)
-        if call.started:
-            if args:
-                chunks.append(self._delta_chunk(call, args))
-        elif call.name and (call.pieces or self._is_whole(call.name)):
-            self._start(call, chunks)
+        self._writer.call_delta(call, args)
+        if not call.begun and call.name and (call.pieces or self._is_whole(call.name)):
+            self._before()
+            self._writer.call_start(call)
 
     def _call_of(self, index: int | None, given_id: str, name: str, args: str) -> _Call:
         """The call that a fragment belongs to; a new one when it belongs to none."""
@@ -122,21 +91,16 @@ class ToolCalls:
             return self._new(index, given_id)
         if given_id:
             call.given_id = given_id
-            if not call.started:
-                call.id = self._free_id(given_id) or call.id
+            if not call.begun:
+                call.id = self._writer.call_id(given_id)
         return call
 
     def _new(self, index: int | None, given_id: str) -> _Call:
-        call_id = self._free_id(given_id) or f"call_{self._prefix}_{len(self._calls)}"
         label = index if index is not None else max((call.index + 1 for call in self._calls), default=0)
-        call = _Call(label, call_id, given_id)
+        call = _Call(self._writer.call_id(given_id), "", index=label, given_id=given_id)
         self._calls.append(call)
         self._by_index[label] = call
         return call
-
-    def _free_id(self, given_id: str) -> str | None:
-        """A server's id, unless it gave the same to another call: results are told apart by it."""
-        return None if any(call.id == given_id for call in self._calls) else given_id or None
 
     def _is_next(self, call: _Call, name: str, args: str) -> bool:
         """Whether a fragment that names a function begins another call, though index and id do not say so."""
@@ -163,49 +127,16 @@ class ToolCalls:
         """Whether nothing can follow in this name."""
         return name in self._names and not any(other != name and other.startswith(name) for other in self._names)
 
-    # -- chunks
-
-    def _metadata(self, call: _Call) -> dict[str, Any] | None:
-        return {self._provider: dict(call.extra)} if call.extra else None
-
-    def _start(self, call: _Call, chunks: list[ChunkType]) -> None:
-        if call.started:
-            return
-        call.started = True
-        payload = ToolCallInputStreamingStartPayload(
-            tool_call_id=call.id, tool_name=call.name, provider_metadata=self._metadata(call)
-        )
-        chunks.append(ToolCallInputStreamingStartChunk(payload, run_id=self._run_id, from_="AGENT"))
-        if call.pieces:
-            chunks.append(self._delta_chunk(call, "".join(call.pieces)))
-
-    def _delta_chunk(self, call: _Call, args: str) -> ChunkType:
-        payload = ToolCallDeltaPayload(args_text_delta=args, tool_call_id=call.id, tool_name=call.name)
-        return ToolCallDeltaChunk(payload, run_id=self._run_id, from_="AGENT")
-
-    def _end_chunk(self, call: _Call) -> ChunkType:
-        payload = ToolCallInputStreamingEndPayload(tool_call_id=call.id)
-        return ToolCallInputStreamingEndChunk(payload, run_id=self._run_id, from_="AGENT")
-
-    def _call_chunk(self, call: _Call) -> ChunkType:
-        payload = ToolCallPayload(
-            tool_call_id=call.id,
-            tool_name=call.name,
-            args=parse_arguments("".join(call.pieces)),
-            provider_metadata=self._metadata(call),
-        )
-        return ToolCallChunk(payload, run_id=self._run_id, from_="AGENT")
-
 
 def _keep_extra(call: _Call, fragment: dict[str, Any], function: dict[str, Any]) -> None:
     """Thought signatures and the like, which have to be sent back on the same call."""
     for name, value in fragment.items():
         if name not in ("index", "id", "type", "function", "name", "arguments") and value is not None:
-            call.extra[name] = value
+            call.metadata[name] = value
     if function is not fragment:
         rest = {name: value for name, value in function.items() if name not in ("name", "arguments")}
         if rest:
-            call.extra["function"] = {**call.extra.get("function", {}), **rest}
+            call.metadata["function"] = {**call.metadata.get("function", {}), **rest}
 
 
 def _text(value: object) -> str:

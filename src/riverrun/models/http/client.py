@@ -1,5 +1,5 @@
-"""One SDK client for each event loop, server and key; it is closed when its loop ends, or when its users are gone and
-a client for another server or key is made.
+"""One SDK client for each event loop, SDK, server and key; it is closed when its loop ends, or when its users are gone
+and a client for another is made.
 
 A client's sockets belong to the loop that opened them. Hence a client is never handed to another loop, and an
 asynchronous generator that stands still beside it closes it when the loop shuts its generators down.
@@ -11,45 +11,49 @@ import asyncio
 import contextlib
 import threading
 import weakref
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any, Generic, TypeVar, cast
 
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+C = TypeVar("C")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientKind(Generic[C]):
+    """How a kind of client is made, for a base URL and a key, and how it is closed."""
+
+    make: Callable[[str, str], C]
+    close: Callable[[C], Awaitable[None]]
 
 
 @dataclass(slots=True)
 class _Kept:
     """A client, the generator that closes it, and who uses it."""
 
-    client: AsyncOpenAI
+    client: Any
     keeper: AsyncGenerator[None, None]
     users: weakref.WeakSet[object] = field(default_factory=weakref.WeakSet[object])
 
 
-_Clients = dict[tuple[str, str], _Kept]
+_Clients = dict[Hashable, _Kept]
 _by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-async def client_of(user: object, base_url: str, api_key: str) -> AsyncOpenAI:
+async def client_of(user: object, kind: ClientKind[C], base_url: str, api_key: str) -> C:
     """The running loop's client for a server and a key, made when there is none yet. `user` is who asks for it."""
     clients = _clients_of(asyncio.get_running_loop())
-    kept = clients.get((base_url, api_key))
+    key = (kind, base_url, api_key)
+    kept = clients.get(key)
     if kept is None:
-        from openai import AsyncOpenAI, DefaultAioHttpClient
-
-        # The SDK's transport on aiohttp costs a fifth of its usual one. And it is ours to close: a client that the SDK
-        # makes for itself makes a task when it is collected, whose loop may be gone by then.
-        client = AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0, http_client=DefaultAioHttpClient())
-        kept = _Kept(client, _keep(client, clients, (base_url, api_key)))
-        clients[base_url, api_key] = kept
+        client = kind.make(base_url, api_key)
+        kept = _Kept(client, _keep(client, kind.close, clients, key))
+        clients[key] = kept
         await anext(kept.keeper)  # from here on the loop knows the generator
         kept.users.add(user)
         await _close_unused(clients)
     kept.users.add(user)
-    return kept.client
+    return cast("C", kept.client)
 
 
 async def release(user: object) -> None:
@@ -75,9 +79,11 @@ def _clients_of(loop: asyncio.AbstractEventLoop) -> _Clients:
         return _by_loop.setdefault(loop, {})
 
 
-async def _keep(client: AsyncOpenAI, clients: _Clients, key: tuple[str, str]) -> AsyncGenerator[None, None]:
+async def _keep(
+    client: C, close: Callable[[C], Awaitable[None]], clients: _Clients, key: Hashable
+) -> AsyncGenerator[None, None]:
     try:
         yield
     finally:
         clients.pop(key, None)
-        await client.close()
+        await close(client)

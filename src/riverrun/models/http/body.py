@@ -4,35 +4,44 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Mapping
+from typing import Protocol
 
 from riverrun.errors import ModelError
 from riverrun.streams import spawn
-
-if TYPE_CHECKING:
-    import httpx2
 
 _CLOSING = 1.0
 """Seconds that the end of a response may take, at its end or when it is left before."""
 
 
-class Body:
-    """Reads one response. Whoever made it has to close it."""
+class Response(Protocol):
+    """A response whose headers have come: an `httpx2.Response`, or what looks like one."""
 
-    def __init__(self, response: httpx2.Response) -> None:
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    def aiter_bytes(self) -> AsyncGenerator[bytes, None]: ...
+
+    async def aclose(self) -> None: ...
+
+
+class Body:
+    """Reads one response. `ended` once no more bytes come. Whoever made it has to close it."""
+
+    def __init__(self, response: Response) -> None:
         self._response = response
         self._pieces = response.aiter_bytes()
-        self._ended = False
+        self.ended = False
 
     async def read(self) -> bytes:
         """The next bytes; none at the end. Raises ModelError when the connection breaks."""
         try:
             return await anext(self._pieces)
         except StopAsyncIteration:
-            self._ended = True
+            self.ended = True
             return b""
         except Exception as error:  # the client may be any that the SDK takes, with exceptions of its own
-            self._ended = True
+            self.ended = True
             told = str(error) or type(error).__name__
             raise ModelError(f"the connection broke while the answer came: {told}", retryable=True) from error
 
@@ -45,9 +54,9 @@ class Body:
 
     async def aclose(self) -> None:
         """Close the response, and its connection if more was to come. A cancellation waits until that is done."""
-        if self._ended:
+        if self.ended:
             return
-        self._ended = True
+        self.ended = True
         closing = spawn(self._close(), name="close response")
         cancelled: asyncio.CancelledError | None = None
         while not closing.done():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
 import msgspec
@@ -39,17 +41,6 @@ _SHOWN = 2000
 """Characters of a failure that are shown."""
 
 
-def failure_in(event: Mapping[str, Any], name: str) -> object | None:
-    """The failure that an event of a stream tells of, given its JSON and its SSE name; None if it tells of none."""
-    error = event.get("error")
-    if error:
-        return event if error is True else cast("object", error)
-    if name == "error" or "error" in (event.get("object"), event.get("type")):
-        return event
-    is_answer = "choices" in event or "object" in event or "id" in event
-    return event if not is_answer and (event.get("detail") or event.get("message")) else None
-
-
 def model_error(failure: object, *, status: int | None = None, retry_after: float | None = None) -> ModelError:
     """The exception for what a server said: an object, a text or nothing.
 
@@ -69,6 +60,17 @@ def model_error(failure: object, *, status: int | None = None, retry_after: floa
         retryable=is_retryable(status, code),
         retry_after=retry_after,
     )
+
+
+def response_error(status: int, headers: Mapping[str, str], content: bytes) -> ModelError:
+    """The exception for a response that is no success."""
+    try:
+        said: object = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        said = content.decode("utf-8", "replace")
+    if isinstance(said, list):  # Google's servers put the error in a list
+        said = next(iter(cast("list[object]", said)), None)
+    return model_error(said, status=status, retry_after=_retry_after(headers))
 
 
 def make_fit(error: ModelError, secret: str) -> None:
@@ -118,3 +120,19 @@ def _message(said: object) -> str:
     if isinstance(upstream, str) and upstream:
         text = f"{text}: {upstream}"
     return text
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that the server asked to wait: as milliseconds, as seconds or as a date."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) * unit
+        except ValueError:
+            continue
+        return seconds if 0 <= seconds < 1e9 else None
+    try:
+        moment = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
