@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from riverrun.chunks import (
     AssistantMessage,
+    CustomPart,
     FilePart,
     Message,
     MessagePart,
@@ -33,10 +34,10 @@ from riverrun.types import Input
 
 Json = Mapping[str, Any]
 
-_SILENT = {"step-start", "source", "source-url", "source-document", "redacted-reasoning", "reasoning-file", "custom"}
+_SILENT = {"step-start", "source", "source-url", "source-document", "redacted-reasoning", "reasoning-file"}
 """Parts that clients show and models are not told."""
 _MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage, UnknownMessage)
-_PARTS = (TextPart, ReasoningPart, FilePart, ToolCallPart, ToolResultPart, UnknownPart)
+_PARTS = (TextPart, ReasoningPart, FilePart, ToolCallPart, ToolResultPart, CustomPart, UnknownPart)
 
 
 def to_messages(input: Input) -> list[Message]:
@@ -55,12 +56,15 @@ def to_messages(input: Input) -> list[Message]:
 def answer_messages(
     content: Sequence[MessagePart], *, id: str | None = None, provider_options: dict[str, Any] | None = None
 ) -> list[Message]:
-    """An answer's content as messages: what the model said, then what the program's tools came to."""
-    executed = {part.tool_call_id for part in content if isinstance(part, ToolCallPart) and part.provider_executed}
+    """An answer's content as messages: what the model said, then what the program's tools came to.
+
+    What the provider's own tools came to is part of what was said, even when their call was in an earlier answer.
+    """
+    calls = {part.tool_call_id for part in content if isinstance(part, ToolCallPart) and not part.provider_executed}
     said: list[MessagePart] = []
     results: list[MessagePart] = []
     for part in content:
-        own_result = isinstance(part, ToolResultPart) and part.tool_call_id not in executed
+        own_result = isinstance(part, ToolResultPart) and part.tool_call_id in calls
         (results if own_result else said).append(part)
     messages: list[Message] = []
     if said:
@@ -204,6 +208,8 @@ def _part(part: Any) -> list[MessagePart]:
             return [_tool_result(part)]
         case _ if kind.startswith("tool-") or kind == "dynamic-tool":
             return _tool_part(kind, part, options)
+        case "custom" if isinstance(part.get("kind"), str):
+            return [CustomPart(kind=part["kind"], provider_options=options)]
         case _ if kind in _SILENT or kind.startswith("data-"):
             return []
         case _:

@@ -78,6 +78,7 @@ from riverrun.chunks.fold import Fold, Result, Status, fold
 from riverrun.chunks.json_schema import json_schema
 from riverrun.chunks.message import (
     AssistantMessage,
+    CustomPart,
     FilePart,
     Message,
     MessagePart,
@@ -196,6 +197,7 @@ __all__ = [
     "ChunkFrom",
     "ChunkType",
     "CustomChunk",
+    "CustomPart",
     "CustomPayload",
     "DataChunk",
     "Envelope",

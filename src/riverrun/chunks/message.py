@@ -19,7 +19,7 @@ class TextPart(Part, frozen=True):
 
 
 class ReasoningPart(Part, frozen=True):
-    """Reasoning to be replayed; the provider's signature travels in `provider_options`."""
+    """Reasoning to be replayed; its signature, or its encrypted form, travels in `provider_options`."""
 
     type: ClassVar[Literal["reasoning"]] = "reasoning"
     text: str
@@ -57,13 +57,20 @@ class ToolResultPart(Part, frozen=True, kw_only=True):
     input: Maybe[Json] = None
 
 
+class CustomPart(Part, frozen=True, kw_only=True):
+    """Content of a provider's own kind, named "{provider}.{kind}", to be replayed; see CustomChunk."""
+
+    type: ClassVar[Literal["custom"]] = "custom"
+    kind: str
+
+
 class UnknownPart(Record, frozen=True, kw_only=True):
     """A part of another kind; its members are in `extra`."""
 
     type: str
 
 
-KnownPart = TextPart | ReasoningPart | FilePart | ToolCallPart | ToolResultPart
+KnownPart = TextPart | ReasoningPart | FilePart | ToolCallPart | ToolResultPart | CustomPart
 if TYPE_CHECKING:
     MessagePart = KnownPart | UnknownPart
 else:

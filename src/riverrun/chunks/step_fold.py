@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from riverrun.chunks.content import FileChunk, SourceChunk
+from riverrun.chunks.content import CustomChunk, FileChunk, SourceChunk
 from riverrun.chunks.message import (
+    CustomPart,
     FilePart,
     MessagePart,
     ReasoningPart,
@@ -20,6 +21,7 @@ from riverrun.chunks.text import (
     ReasoningEndChunk,
     ReasoningSignatureChunk,
     ReasoningStartChunk,
+    RedactedReasoningChunk,
     TextDeltaChunk,
     TextEndChunk,
     TextStartChunk,
@@ -46,7 +48,9 @@ class _Block:
         text = "".join(self.pieces)
         if self.kind == "reasoning":
             return ReasoningPart(text, provider_options=self.metadata)
-        return TextPart(text, provider_options=self.metadata) if text else None
+        if not text and self.metadata is None:
+            return None
+        return TextPart(text, provider_options=self.metadata)
 
 
 class StepFold:
@@ -91,6 +95,10 @@ class StepFold:
                         data=p.data, media_type=p.mime_type, filename=p.filename, provider_options=p.provider_metadata
                     )
                 )
+            case RedactedReasoningChunk(p):
+                self.add_part(ReasoningPart("", provider_options=p.provider_metadata))
+            case CustomChunk(p):
+                self.add_part(CustomPart(kind=p.kind, provider_options=p.provider_metadata))
             case SourceChunk():
                 self.has_content = True
             case _:
@@ -108,7 +116,7 @@ class StepFold:
         return "".join(piece for block in blocks for piece in block.pieces)
 
     def content(self) -> list[MessagePart]:
-        """The parts so far, in the order in which they began; empty text is left out."""
+        """The parts so far, in the order in which they began. Empty text is left out, unless the provider signed it."""
         parts = (item.part() if isinstance(item, _Block) else item for item in self._items)
         return [part for part in parts if part is not None]
 
