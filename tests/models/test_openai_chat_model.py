@@ -17,8 +17,9 @@ from riverrun.errors import MissingExtraError, MissingKeyError, ModelError
 from riverrun.models.http import client as clients
 from riverrun.models.openai_chat import OpenAIChatModel
 from riverrun.types import Model, ModelRequest, Settings, ToolSpec
+from tests.models.decoding import RUN, assert_in_order
 from tests.models.loopback import Loopback, Reply
-from tests.models.openai_chat import DONE, RUN, assert_in_order, event
+from tests.models.openai_chat import DONE, event
 
 HELLO = (event({"role": "assistant", "content": ""}), event({"content": "Hel"}), event({"content": "lo"}))
 END = (event({}, "stop", usage={"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}), DONE)

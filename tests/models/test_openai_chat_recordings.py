@@ -7,7 +7,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from tests.models.openai_chat import DONE, Decoded, data, decode, joined
+from tests.models.decoding import Decoded, cut, joined
+from tests.models.openai_chat import DONE, data, decode
 
 REASONS = {
     "stop": "stop",
@@ -99,14 +100,3 @@ def test_recordings_give_the_same_chunks_in_random_pieces(shared: Path):
             stream.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n").replace(b"\r\n\r\ndata", b"\r\n\r\n: x\r\n\r\ndata")
         )
         assert joined(decode(*cut(other, chance, 4000)).chunks) == joined(whole.chunks), name
-
-
-def cut(stream: bytes, chance: random.Random, size: int) -> list[bytes]:
-    """The stream in pieces of 1 to `size` bytes."""
-    pieces: list[bytes] = []
-    begin = 0
-    while begin < len(stream):
-        end = begin + chance.randint(1, size)
-        pieces.append(stream[begin:end])
-        begin = end
-    return pieces

@@ -16,7 +16,8 @@ import pytest
 from riverrun.chunks import RawChunk, ReasoningEndChunk, ReasoningSignatureChunk, Timestamp, encode
 from riverrun.errors import ModelError
 from riverrun.models.openai_chat import StreamDecoder
-from tests.models.openai_chat import DONE, RUN, Case, Decoded, cases, data, decode, event, joined
+from tests.models.decoding import RUN, Decoded, joined
+from tests.models.openai_chat import DONE, Case, cases, data, decode, event
 
 CASES = cases()
 by_case = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])

@@ -80,29 +80,12 @@ class StepFold:
                 self._note(self._reasoning, p.id, "reasoning", p.provider_metadata)
             case ToolCallChunk():
                 self._add_call(chunk)
-            case ToolResultChunk(p) if p.provider_executed:
-                self.add_part(
-                    ToolResultPart(
-                        tool_call_id=p.tool_call_id,
-                        tool_name=p.tool_name,
-                        output=ToolOutput("error-json" if p.is_error else "json", p.result),
-                        provider_options=p.provider_metadata,
-                    )
-                )
-            case FileChunk(p):
-                self.add_part(
-                    FilePart(
-                        data=p.data, media_type=p.mime_type, filename=p.filename, provider_options=p.provider_metadata
-                    )
-                )
-            case RedactedReasoningChunk(p):
-                self.add_part(ReasoningPart("", provider_options=p.provider_metadata))
-            case CustomChunk(p):
-                self.add_part(CustomPart(kind=p.kind, provider_options=p.provider_metadata))
             case SourceChunk():
                 self.has_content = True
             case _:
-                pass
+                part = _whole_part(chunk)
+                if part is not None:
+                    self.add_part(part)
 
     def add_part(self, part: MessagePart) -> None:
         """Put a whole part at the end."""
@@ -145,3 +128,25 @@ class StepFold:
                 provider_options=call.provider_metadata,
             )
         )
+
+
+def _whole_part(chunk: ChunkType) -> MessagePart | None:
+    """The part for content that comes whole; None for a chunk that is no content."""
+    match chunk:
+        case ToolResultChunk(p) if p.provider_executed:
+            return ToolResultPart(
+                tool_call_id=p.tool_call_id,
+                tool_name=p.tool_name,
+                output=ToolOutput("error-json" if p.is_error else "json", p.result),
+                provider_options=p.provider_metadata,
+            )
+        case FileChunk(p):
+            return FilePart(
+                data=p.data, media_type=p.mime_type, filename=p.filename, provider_options=p.provider_metadata
+            )
+        case RedactedReasoningChunk(p):
+            return ReasoningPart("", provider_options=p.provider_metadata)
+        case CustomChunk(p):
+            return CustomPart(kind=p.kind, provider_options=p.provider_metadata)
+        case _:
+            return None
