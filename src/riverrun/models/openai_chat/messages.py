@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -23,10 +22,17 @@ from riverrun.chunks import (
     UserMessage,
 )
 from riverrun.chunks.codec import json_text, json_value
-from riverrun.models.openai_chat.files import file_content, is_image
-from riverrun.models.openai_chat.options import options_for, returned_to
+from riverrun.models.files import is_image, output_file
+from riverrun.models.openai_chat.files import file_content
+from riverrun.models.openai_format import valid_name
+from riverrun.models.options import merged, options_under
 
 _NO_OUTPUT = "(no output)"
+
+
+def option_names(provider: str) -> tuple[str, ...]:
+    """Under which names provider options are for a server of this API; the last has the last word."""
+    return ("openai", "openai-chat", provider)
 
 
 class MessageWriter:
@@ -35,6 +41,7 @@ class MessageWriter:
     def __init__(self, provider: str) -> None:
         self.warnings: list[dict[str, Any]] = []
         self._provider = provider
+        self._names = option_names(provider)
         self._written: list[dict[str, Any]] = []
         self._images: list[dict[str, Any]] = []  # of tool results; they follow the results in a message of their own
 
@@ -59,7 +66,7 @@ class MessageWriter:
         return self._written
 
     def _add(self, members: dict[str, Any], message: SystemMessage | UserMessage | AssistantMessage) -> None:
-        self._written.append({**members, **options_for(message.provider_options, self._provider)})
+        self._written.append({**members, **options_under(message.provider_options, *self._names)})
 
     def _warn(self, message: str) -> None:
         self.warnings.append({"type": "other", "message": message})
@@ -82,7 +89,7 @@ class MessageWriter:
             case _:
                 self._warn(f"a part of type {part.type} in a user message is not sent")
                 return None
-        return None if content is None else _merged(content, options_for(part.provider_options, self._provider))
+        return None if content is None else merged(content, options_under(part.provider_options, *self._names))
 
     # -- assistant
 
@@ -105,9 +112,9 @@ class MessageWriter:
 
     def _call(self, part: ToolCallPart) -> dict[str, Any]:
         arguments = json_text(part.input) if part.input is not None else "{}"
-        function = {"name": _valid_name(part.tool_name), "arguments": arguments}
+        function = {"name": valid_name(part.tool_name), "arguments": arguments}
         call = {"id": part.tool_call_id, "type": "function", "function": function}
-        return _merged(call, returned_to(part.provider_options, self._provider))
+        return merged(call, options_under(part.provider_options, self._provider))
 
     def _reasoning(self, content: Sequence[MessagePart]) -> dict[str, Any]:
         """Reasoning goes back only to a server that gave it in a form which it wants to see again."""
@@ -115,7 +122,7 @@ class MessageWriter:
         details: list[Any] = []
         for part in content:
             if isinstance(part, ReasoningPart):
-                options = returned_to(part.provider_options, self._provider)
+                options = options_under(part.provider_options, self._provider)
                 if options.get("field") == "reasoning_content" and part.text:
                     texts.append(part.text)
                 if isinstance(options.get("reasoning_details"), list):
@@ -133,7 +140,7 @@ class MessageWriter:
         for part in message.content:
             if isinstance(part, ToolResultPart):
                 result = {"role": "tool", "tool_call_id": part.tool_call_id, "content": self._output(part)}
-                self._written.append({**result, **options_for(part.provider_options, self._provider)})
+                self._written.append({**result, **options_under(part.provider_options, *self._names)})
             else:
                 self._warn(f"a part of type {part.type} in a tool message is not sent")
 
@@ -155,7 +162,7 @@ class MessageWriter:
             members = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
             if members.get("type") == "text":
                 texts.append(str(members.get("text", "")))
-            elif (file := _output_file(members)) is not None and is_image(file):
+            elif (file := output_file(members)) is not None and is_image(file):
                 images.append(file_content(file))
             else:
                 texts.append(msgspec.json.encode(item).decode())
@@ -169,27 +176,3 @@ class MessageWriter:
         if self._images:
             self._written.append({"role": "user", "content": self._images})
             self._images = []
-
-
-def _output_file(members: dict[str, Any]) -> FilePart | None:
-    """A file in a content output: AI SDK's image-data, image-url, file-data, file-url and media, MCP's image."""
-    data = members.get("data") or members.get("url")
-    if not isinstance(data, str) or members.get("type") == "text":
-        return None
-    kind = str(members.get("type", ""))
-    media_type = members.get("mediaType") or members.get("mimeType") or ("image/*" if kind.startswith("image") else "")
-    return FilePart(data=data, media_type=str(media_type))
-
-
-def _valid_name(name: str) -> str:
-    """A name as the model wrote it may be one that the API refuses to see again."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unknown"
-
-
-def _merged(members: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Options beside the members; those of an inner object inside it."""
-    out = dict(members)
-    for name, value in options.items():
-        inner = out.get(name)
-        out[name] = {**inner, **value} if isinstance(inner, dict) and isinstance(value, dict) else value
-    return out
