@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from riverrun.models.openai_chat import StreamDecoder
+from riverrun.types import ToolSpec
 from tests.models.decoding import RUN, Decoded, decoded
 
 FIXTURES = Path(__file__).parent / "fixtures" / "openai_chat"
@@ -41,9 +42,10 @@ def _event(item: Any) -> bytes:
     return data(item)
 
 
-def decode(*pieces: bytes, **options: Any) -> Decoded:
+def decode(*pieces: bytes, tool_names: Sequence[str] = (), **options: Any) -> Decoded:
     """Read a stream, given as the network cut it, and check that its chunks are in order."""
-    return decoded(StreamDecoder(RUN, prefix="p", **options), *pieces)
+    tools = [ToolSpec(name=name, description="", input_schema={}) for name in tool_names]
+    return decoded(StreamDecoder(RUN, prefix="p", tools=tools, **options), *pieces)
 
 
 @dataclass(frozen=True, slots=True)

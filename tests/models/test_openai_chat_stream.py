@@ -16,6 +16,7 @@ import pytest
 from riverrun.chunks import RawChunk, ReasoningEndChunk, ReasoningSignatureChunk, Timestamp, encode
 from riverrun.errors import ModelError
 from riverrun.models.openai_chat import StreamDecoder
+from riverrun.types import ToolSpec
 from tests.models.decoding import RUN, Decoded, joined
 from tests.models.openai_chat import DONE, Case, cases, data, decode, event
 
@@ -214,7 +215,7 @@ def test_headers_are_told_with_the_response_metadata():
 
 
 def test_a_known_tool_is_announced_before_its_arguments_come():
-    decoder = StreamDecoder(RUN, tool_names=["now"])
+    decoder = StreamDecoder(RUN, tools=[ToolSpec(name="now", description="", input_schema={})])
     fragment = {"index": 0, "id": "c", "function": {"name": "now", "arguments": ""}}
     chunks = decoder.feed(event({"tool_calls": [fragment]}).removeprefix(b"data: "))
     assert [chunk.type for chunk in chunks] == ["response-metadata", "tool-call-input-streaming-start"]

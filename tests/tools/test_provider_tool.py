@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from riverrun import Agent, ConfigError, provider_tool
+from riverrun import Agent, ConfigError, ToolContext, provider_tool
 from riverrun.chunks import TextPart, UserMessage
 from riverrun.models import ScriptedModel
 from riverrun.models.local.request import local_request
@@ -51,6 +51,27 @@ async def test_its_calls_are_not_run_here() -> None:
     result = await agent.generate("hi")
     assert [chunk.payload.result for chunk in result.tool_results] == ["found"]
     assert result.text == "Found."
+
+
+async def test_one_that_the_provider_only_calls_is_run_here() -> None:
+    call = {"type": "tool-call", "toolCallId": "c", "toolName": "write_sql", "input": '"SELECT 1"'}
+    model = ScriptedModel([[call, {"type": "finish", "finishReason": "tool-calls", "usage": {}}], "One row."])
+
+    async def run_sql(query: str, _: ToolContext) -> str:
+        return f"ran {query}"
+
+    sql = provider_tool("openai.custom", name="write_sql", args={"name": "write_sql"}, execute=run_sql)
+    result = await Agent("a", model=model, tools=[sql]).generate("hi")
+    assert [part.output.value for part in result.steps[0].tool_results] == ["ran SELECT 1"]
+    assert result.text == "One row."
+
+
+async def test_without_a_function_its_call_is_left_to_the_caller() -> None:
+    call = {"type": "tool-call", "toolCallId": "c", "toolName": "local_shell", "input": '{"command": ["ls"]}'}
+    model = ScriptedModel([[call, {"type": "finish", "finishReason": "tool-calls", "usage": {}}]])
+    result = await Agent("a", model=model, tools=[provider_tool("openai.local_shell")]).generate("hi")
+    assert [chunk.payload.args for chunk in result.tool_calls] == [{"command": ["ls"]}]
+    assert (result.finish_reason, result.tool_results) == ("tool-calls", [])
 
 
 @pytest.mark.parametrize("id", ["browser_search", ".x", "groq."])

@@ -243,5 +243,5 @@ def _model(options: Options) -> Model:
     from riverrun.models.openai_chat import OpenAIChatModel
 
     provider, slash, model_id = name.partition("/")
-    own = slash and provider in ("openai", "openai-chat")
+    own = slash and provider == "openai-chat"
     return OpenAIChatModel(model_id if own else name, base_url=options.base_url)

@@ -62,6 +62,16 @@ examples:
 One JSON chunk a line. Problems come as FILE:LINE: error|warning: message; warnings alone leave the exit code 0.
 
 {_CODES}"""
+_DECODE = f"""\
+examples:
+  riverrun decode --api anthropic-messages response.sse
+  riverrun decode --api openai-responses events.jsonl | riverrun lint -
+  riverrun decode --api google-generate-content --pieces 7 response.json
+
+FILE holds what the provider sent: server-sent events, an event of JSON a line, or a JSON array of events. The chunks
+are those that a run would have given, from its start to its finish; the tools that it calls are not run.
+
+{_CODES}"""
 _SCHEMA = f"""\
 example:
   riverrun schema > chunk.schema.json
@@ -175,6 +185,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_chat(command("chat", _CHAT, _chat, "run a prompt, or hold a conversation, and show what happens"))
     _add_pull(command("pull", _PULL, _pull, "fetch the weights of an embedded model"))
     _add_lint(command("lint", _LINT, _lint, "check a recorded stream of chunks against the format"))
+    _add_decode(command("decode", _DECODE, _decode, "show a provider's recorded stream as chunks"))
     command("schema", _SCHEMA, _schema, "print the JSON Schema of a chunk")
     return parser
 
@@ -196,6 +207,14 @@ def _add_pull(parser: argparse.ArgumentParser) -> None:
 
 def _add_lint(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a file of JSON lines; - reads stdin")
+
+
+def _add_decode(parser: argparse.ArgumentParser) -> None:
+    apis = ("openai-chat", "openai-responses", "anthropic-messages", "google-generate-content")
+    parser.add_argument("file", metavar="FILE", help="what the provider sent; - reads stdin")
+    parser.add_argument("--api", required=True, choices=apis, metavar="API", help=", ".join(apis))
+    parser.add_argument("--pieces", type=int, metavar="SEED", help="cut the bytes at random places, as networks do")
+    parser.add_argument("--raw", action="store_true", help="show each event of the provider too, as a raw chunk")
 
 
 def _positive(text: str) -> int:
@@ -234,6 +253,12 @@ def _lint(options: argparse.Namespace) -> int:
     from riverrun.cli.lint import lint
 
     return lint(options.file, color=not options.no_color)
+
+
+def _decode(options: argparse.Namespace) -> int:
+    from riverrun.cli.decode import Options, decode
+
+    return decode(Options(api=options.api, file=options.file, pieces=options.pieces, raw=options.raw))
 
 
 def _schema(_: argparse.Namespace) -> int:

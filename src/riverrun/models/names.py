@@ -35,6 +35,24 @@ def _openai_chat(model_id: str) -> Model:
     return cast("Model", OpenAIChatModel(model_id))
 
 
+def _openai_responses(model_id: str) -> Model:
+    from riverrun.models.openai_responses import OpenAIResponsesModel
+
+    return cast("Model", OpenAIResponsesModel(model_id))
+
+
+def _anthropic(model_id: str) -> Model:
+    from riverrun.models.anthropic import AnthropicModel
+
+    return cast("Model", AnthropicModel(model_id))
+
+
+def _google(model_id: str) -> Model:
+    from riverrun.models.google import GoogleModel
+
+    return cast("Model", GoogleModel(model_id))
+
+
 def _local(name: str) -> Model:
     from riverrun.models.local import LocalModel
 
@@ -42,7 +60,9 @@ def _local(name: str) -> Model:
 
 
 _PROVIDERS: dict[str, Callable[[str], Model]] = {
-    "openai": _openai_chat,
+    "anthropic": _anthropic,
+    "google": _google,
+    "openai": _openai_responses,
     "openai-chat": _openai_chat,
     "local": _local,
 }

@@ -85,16 +85,33 @@ def client_tool(name: str, *, description: str = "", input_schema: Mapping[str, 
     return Tool(name=name, description=description, input_schema=input_schema)
 
 
-def provider_tool(id: str, *, name: str | None = None, args: Mapping[str, Any] | None = None) -> Tool:
-    """A tool that the provider has and runs itself, such as "groq.browser_search"; `args` set it up.
+def provider_tool(
+    id: str,
+    *,
+    name: str | None = None,
+    args: Mapping[str, Any] | None = None,
+    execute: Execute | None = None,
+    to_model_output: Callable[[Any], object] | None = None,
+) -> Tool:
+    """A tool that the provider defines, such as "anthropic.web_search_20250305" or "openai.local_shell"; `args` set it
+    up, in the provider's own words.
 
-    Its calls and results come in the provider's stream, marked `provider_executed`. `name` is what calls name it by,
-    the last part of the id if not given. Raises ConfigError for an id that is not "provider.tool".
+    Most of them the provider runs: their calls and results come in its stream, marked `provider_executed`. The others
+    it only calls, with arguments of its own form: `execute` runs such a call, as in Tool; without it the call is left
+    to the caller of the run. `name` is what calls name it by, the last part of the id if not given.
+    Raises ConfigError for an id that is not "provider.tool".
     """
     provider, _, kind = id.partition(".")
     if not provider or not kind:
         raise ConfigError(f'the id of a provider\'s tool is "provider.tool", not {id!r}')
-    return Tool(name=name or kind.replace(".", "_"), provider_id=id, provider_args=args)
+    return Tool(
+        name=name or kind.replace(".", "_"),
+        input_schema={},  # the provider knows it
+        execute=execute,
+        to_model_output=to_model_output,
+        provider_id=id,
+        provider_args=args,
+    )
 
 
 def find_tool(tools: Iterable[Tool], name: str) -> Tool | None:

@@ -60,7 +60,7 @@ class OpenAIChatModel:
             return StreamDecoder(
                 request.run_id,
                 provider=self._provider,
-                tool_names=[tool.name for tool in request.tools],
+                tools=request.tools,
                 include_raw=request.include_raw,
                 headers=headers,
                 think_tags=self._think_tags,

@@ -6,7 +6,7 @@ what is not known is passed over.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, cast
 
 from riverrun.chunks import (
@@ -26,6 +26,7 @@ from riverrun.models.openai_chat.plain import PlainDelta, PlainEvent, read_plain
 from riverrun.models.openai_chat.sources import note_annotated, note_cited
 from riverrun.models.openai_chat.think import ThinkTags
 from riverrun.models.openai_chat.toolcalls import ToolCalls
+from riverrun.types import ToolSpec
 
 _Way: TypeAlias = Literal["text", "reasoning", "think", "calls"]
 """What the short way goes on with: a text, reasoning, an answer whose tags are looked for, the arguments of calls."""
@@ -38,7 +39,7 @@ class StreamDecoder:
     """Decodes one stream: `feed` every event, then `close`. Either may find a failure, which is then in `error`, in
     the server's own words.
 
-    `run_id` goes on every chunk; `provider` is the key of provider metadata; `tool_names` are the tools that were
+    `run_id` goes on every chunk; `provider` is the key of provider metadata; `tools` are those that were
     offered; `headers` those of the response; `think_tags` whether reasoning in `<think>` tags is told from text;
     `prefix` begins the ids of blocks, of sources and of calls without an id (random when None).
     """
@@ -48,7 +49,7 @@ class StreamDecoder:
         run_id: str,
         *,
         provider: str = "openai-chat",
-        tool_names: Collection[str] = (),
+        tools: Sequence[ToolSpec] = (),
         include_raw: bool = False,
         headers: Mapping[str, str] | None = None,
         think_tags: bool = True,
@@ -64,7 +65,7 @@ class StreamDecoder:
         self._writer = writer = AnswerWriter(run_id, provider=provider, prefix=prefix)
         self._facts = Facts(writer, headers)
         self._blocks = Blocks(writer)
-        self._calls = ToolCalls(writer, tool_names, self._call_begins)
+        self._calls = ToolCalls(writer, [tool.name for tool in tools], self._call_begins)
         self._media = Media(writer)
 
     def feed(self, data: bytes, event: str = "message") -> list[ChunkType]:
