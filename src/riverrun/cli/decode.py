@@ -13,6 +13,7 @@ from riverrun.cli.chat import JsonLines
 from riverrun.errors import ConfigError, ModelError
 from riverrun.models.recorded import RecordedModel
 from riverrun.tools import Tool, client_tool
+from riverrun.tools.tool import is_tool_name
 from riverrun.types import ModelRequest
 
 _OK, _FAILED = 0, 1
@@ -56,11 +57,11 @@ async def _decode(stream: bytes, options: Options) -> int:
 
 async def _called(stream: bytes, api: str) -> list[Tool]:
     """The tools that the stream calls. They are the client's: a recording's tools cannot be run."""
-    names: dict[str, Tool] = {}
+    names: set[str] = set()
     try:
         async for chunk in RecordedModel(api, [stream]).stream(ModelRequest(messages=[], run_id="")):
             if isinstance(chunk, ToolCallChunk) and not chunk.payload.provider_executed:
-                names[chunk.payload.tool_name] = client_tool(chunk.payload.tool_name)
+                names.add(chunk.payload.tool_name)
     except ModelError:  # is shown when the stream is decoded for its reader
         pass
-    return list(names.values())
+    return [client_tool(name) for name in sorted(names) if is_tool_name(name)]

@@ -56,7 +56,7 @@ class Tool:
 
     def __post_init__(self) -> None:
         who = f'tool "{self.name}"'
-        if not _NAME.fullmatch(self.name):
+        if not is_tool_name(self.name):
             raise ConfigError(f"{who}: a tool's name has 1 to 64 of the characters A-Z a-z 0-9 _ -")
         if inspect.iscoroutinefunction(self.to_model_output):
             raise ConfigError(f"{who}: to_model_output must be a plain function")
@@ -78,6 +78,11 @@ class Tool:
         results = None if self.output_schema is None else JsonSchema(self.output_schema, name=f"{who}, output_schema")
         for name, value in (("spec", spec), ("arguments", arguments), ("results", results)):
             object.__setattr__(self, name, value)
+
+
+def is_tool_name(name: str) -> bool:
+    """Whether a tool may have this name."""
+    return _NAME.fullmatch(name) is not None
 
 
 def client_tool(name: str, *, description: str = "", input_schema: Mapping[str, Any] | None = None) -> Tool:
