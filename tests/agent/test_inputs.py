@@ -23,6 +23,7 @@ from riverrun.chunks import (
     ToolMessage,
     ToolOutput,
     ToolResultPart,
+    UnknownPart,
     UserMessage,
 )
 from riverrun.models import ScriptedModel
@@ -437,6 +438,43 @@ def test_an_answer_is_what_was_said_and_then_the_results() -> None:
     assert answer_messages(content) == [
         assistant("I look.", called("c1"), called("c2")),
         ToolMessage([result("one", "c1"), result("two", "c2")]),
+    ]
+
+
+def test_the_result_of_a_providers_tool_belongs_to_the_answer_even_when_the_call_was_earlier() -> None:
+    content = [result("found", "earlier"), TextPart("It is so."), called("c1"), result("one", "c1")]
+    assert answer_messages(content) == [
+        assistant(result("found", "earlier"), "It is so.", called("c1")),
+        ToolMessage([result("one", "c1")]),
+    ]
+
+
+def test_what_a_provider_wants_back_comes_with_a_clients_parts() -> None:
+    (message,) = to_messages(
+        {
+            "role": "assistant",
+            "parts": [
+                {"type": "text", "text": "", "providerMetadata": {"google": {"thoughtSignature": "s"}}},
+                {"type": "custom", "kind": "openai.compaction", "providerMetadata": {"openai": {"item": {}}}},
+                {
+                    "type": "tool-web_search",
+                    "toolCallId": "c",
+                    "state": "output-available",
+                    "providerExecuted": True,
+                    "input": {},
+                    "output": "found",
+                    "callProviderMetadata": {"openai": {"itemId": "i"}},
+                    "resultProviderMetadata": {"openai": {"item": 1}},
+                },
+            ],
+        }
+    )
+    assert isinstance(message, AssistantMessage)
+    assert [(part.type, part.provider_options) for part in message.content if not isinstance(part, UnknownPart)] == [
+        ("text", {"google": {"thoughtSignature": "s"}}),
+        ("custom", {"openai": {"item": {}}}),
+        ("tool-call", {"openai": {"itemId": "i"}}),
+        ("tool-result", {"openai": {"item": 1}}),
     ]
 
 

@@ -193,11 +193,13 @@ def _part(part: Any) -> list[MessagePart]:
     if isinstance(part, _PARTS):
         return [part]
     kind = _text(_object(part, "a part of a message"), "type")
-    options = _options(part.get("providerOptions") or part.get("providerMetadata"))
+    options = _options(
+        part.get("providerOptions") or part.get("providerMetadata") or part.get("callProviderMetadata")
+    )
     match kind:
         case "text":
             text = _text(part, "text")
-            return [TextPart(text, provider_options=options)] if text else []
+            return [TextPart(text, provider_options=options)] if text or options else []
         case "reasoning":
             return [ReasoningPart(part.get("text") or part.get("reasoning") or "", provider_options=options)]
         case "image" | "file":
@@ -283,7 +285,13 @@ def _invocation(call: Json, options: dict[str, Any] | None) -> list[MessagePart]
         output = _output(call.get("result", call.get("output")))
     else:
         return [made]
-    return [made, ToolResultPart(tool_call_id=made.tool_call_id, tool_name=made.tool_name, output=output)]
+    result = ToolResultPart(
+        tool_call_id=made.tool_call_id,
+        tool_name=made.tool_name,
+        output=output,
+        provider_options=_options(call.get("resultProviderMetadata")),
+    )
+    return [made, result]
 
 
 # -- what JSON holds
