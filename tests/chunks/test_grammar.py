@@ -51,6 +51,8 @@ WELL_FORMED = {
         "tool-result:c2 step-finish:go step-start step-finish finish"
     ),
     "a provider's result in a later step": (
+        # a turn that the provider paused goes on in a run of its own
+        "start step-start tool-result:c1:remote text-start:t text-end:t step-finish finish",
         "start step-start tool-call:c1:remote step-finish:go step-start tool-result:c1:remote "
         "text-start:t text-end:t step-finish finish"
     ),

@@ -74,7 +74,7 @@ def outcome(stream: AgentStream, chunk: Outcome, at: int) -> None:
             stream.tasks.end(call_id)
     elif call_id in turn.remote:
         turn.remote.remove(call_id)
-    elif _called(stream, turn, chunk, call_id, at) and turn.step is not None:
+    elif (_is_remote(chunk) or _called(stream, turn, chunk, call_id, at)) and turn.step is not None:
         _answered(stream, turn.step, chunk, call_id, at)
         turn.waiting.pop(call_id, None)
 
@@ -84,9 +84,13 @@ def _answered(stream: AgentStream, step: Step, chunk: Outcome, call_id: str, at:
         first = step.outcomes[call_id]
         stream.log.error(at, f"{chunk.type} of {call_id!r}, which has its outcome since chunk {first}")
     step.outcomes[call_id] = at
-    remote = not isinstance(chunk, ToolOutputDeniedChunk) and chunk.payload.provider_executed
-    if not remote and call_id not in step.remote:  # own tools run when the model has ended
+    if not _is_remote(chunk) and call_id not in step.remote:  # own tools run when the model has ended
         step.barred = f"{chunk.type} of {call_id!r} (chunk {at}); expected step-finish and step-start before"
+
+
+def _is_remote(chunk: Outcome) -> bool:
+    """Whether the provider ran the call. It may then have been made in an earlier run, as when a turn was paused."""
+    return not isinstance(chunk, ToolOutputDeniedChunk) and bool(chunk.payload.provider_executed)
 
 
 def _task_status(chunk: Outcome) -> str | None:
