@@ -51,10 +51,11 @@ WELL_FORMED = {
         "tool-result:c2 step-finish:go step-start step-finish finish"
     ),
     "a provider's result in a later step": (
-        # a turn that the provider paused goes on in a run of its own
-        "start step-start tool-result:c1:remote text-start:t text-end:t step-finish finish",
         "start step-start tool-call:c1:remote step-finish:go step-start tool-result:c1:remote "
         "text-start:t text-end:t step-finish finish"
+    ),
+    "a provider's result in a run of its own, after a pause": (
+        "start step-start tool-result:c1:remote text-start:t text-end:t step-finish finish"
     ),
     "a client's call ends the run": "start step-start tool-call:c step-finish finish",
     "approval": "start step-start tool-call:c tool-call-approval:c",

@@ -17,7 +17,7 @@ def read_json(data: bytes) -> object:
     """The value, or NO_JSON. Halves of surrogate pairs and bytes that are no UTF-8 become U+FFFD."""
     try:
         return _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:  # what msgspec refuses: halves of surrogate pairs, bytes that are no UTF-8, NaN
         value = json.loads(data.decode("utf-8", "replace"))
