@@ -1,0 +1,139 @@
+"""Assistant messages → content blocks: what the model said goes back as it came, byte for byte."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from riverrun.chunks import (
+    AssistantMessage,
+    CustomPart,
+    MessagePart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from riverrun.chunks.codec import json_value
+from riverrun.chunks.envelope import mapping
+from riverrun.models.anthropic.calls import CallIds
+from riverrun.models.anthropic.names import ToolNames
+from riverrun.models.anthropic.options import wire_options
+
+Block = dict[str, Any]
+
+_RESULT = "_tool_result"
+_FALLBACK = "fallback"
+
+
+class Replay:
+    """Writes the assistant messages of one request. `warnings` tells what of them cannot be sent; `container` is the
+    one in which the provider's code waits for the results of the last message's calls.
+
+    What another provider gave beside texts and calls is left out. `fallbacks`: the request lets the provider fall back
+    on other models, so that it may see where it did so.
+    """
+
+    def __init__(self, provider: str, names: ToolNames, calls: CallIds, *, fallbacks: bool) -> None:
+        self.warnings: list[dict[str, Any]] = []
+        self.container: Any = None
+        self.toolsets: dict[str, str] = {}  # of calls by their id here, where the API wants it with the result too
+        self._provider = provider
+        self._names = names
+        self._calls = calls
+        self._fallbacks = fallbacks
+
+    def blocks(self, message: AssistantMessage) -> list[Block]:
+        """The blocks of a message. Empty texts are left out: the API refuses them, though it may have sent them."""
+        self.container = None
+        blocks = [block for part in message.content if (block := self._block(part)) is not None]
+        return self._served(blocks)
+
+    def _block(self, part: MessagePart) -> Block | None:
+        match part:
+            case TextPart(text=text):
+                return {"type": "text", "text": text, **self._own(part)} if text.strip() else None
+            case ReasoningPart():
+                return self._reasoning(part)
+            case ToolCallPart():
+                return self._call(part)
+            case ToolResultPart():
+                return self._result(part)
+            case CustomPart():
+                return self._custom(part)
+            case _:
+                message = f"a part of type {part.type} in an assistant message is not sent"
+                self.warnings.append({"type": "other", "message": message})
+                return None
+
+    def _reasoning(self, part: ReasoningPart) -> Block | None:
+        own = self._own(part)
+        if isinstance(own.get("signature"), str):
+            return {"type": "thinking", "thinking": part.text, "signature": own["signature"]}
+        if isinstance(own.get("redacted_data"), str):
+            return {"type": "redacted_thinking", "data": own["redacted_data"]}
+        return None
+
+    def _call(self, part: ToolCallPart) -> Block | None:
+        own = self._own(part)
+        if part.provider_executed and "type" not in own:
+            return None
+        call_id = part.tool_call_id
+        if isinstance(own.get("toolset_name"), str):
+            self.toolsets[call_id] = own["toolset_name"]
+        arguments = json_value(part.input)
+        return {
+            "type": "tool_use",
+            "id": self._calls.of_call(call_id),
+            "name": self._names.theirs(part.tool_name),
+            "input": arguments if isinstance(arguments, dict) else {},
+            **own,
+        }
+
+    def _result(self, part: ToolResultPart) -> Block | None:
+        own = self._own(part)
+        if not str(own.get("type", "")).endswith(_RESULT):
+            return None
+        content = json_value(part.output.value)
+        said = {} if content is None else {"content": content}
+        return {"tool_use_id": self._calls.of_result(part.tool_call_id), **said, **own}
+
+    def _custom(self, part: CustomPart) -> Block | None:
+        own = self._own(part)
+        if "container" in own:
+            self.container = own["container"]
+        block = mapping(own.get("block"))
+        return copy.deepcopy(block) if isinstance(block.get("type"), str) else None
+
+    def _own(self, part: TextPart | ReasoningPart | ToolCallPart | ToolResultPart | CustomPart) -> Block:
+        """What the provider gave beside the part; and where the caller wants a cache to begin."""
+        own = wire_options(part.provider_options, self._provider)
+        cache = wire_options(part.provider_options, "anthropic").get("cache_control")
+        return own if cache is None else {**own, "cache_control": cache}
+
+    # -- fallbacks
+
+    def _served(self, blocks: list[Block]) -> list[Block]:
+        """What the model said that had the last word. Of what one that declined said before, the API takes texts and
+        finished calls of its own tools.
+        """
+        ends = [place for place, block in enumerate(blocks) if block["type"] == _FALLBACK]
+        if not ends:
+            return blocks
+        declined, served = blocks[: ends[-1]], blocks[ends[-1] :]
+        finished = {block["tool_use_id"] for block in declined if block["type"].endswith(_RESULT)}
+        for block in declined:
+            if block["type"] == "tool_use":
+                self._calls.leave_out(block["id"])
+        kept = [block for block in declined if _may_stay(block, finished)] + served
+        return [block for block in kept if block["type"] != _FALLBACK or self._fallbacks]
+
+
+def _may_stay(block: Block, finished: set[str]) -> bool:
+    match block["type"]:
+        case "thinking" | "redacted_thinking" | "tool_use":
+            return False
+        case kind if kind.endswith("_tool_use"):
+            return block["id"] in finished
+        case _:
+            return True

@@ -1,0 +1,104 @@
+"""One call through Google's SDK → its response, unread. The only file that uses what the SDK keeps to itself.
+
+The SDK's public stream makes pydantic objects of the events, which costs more than all the rest and loses what they do
+not know. So the request goes the way that it goes in the SDK (authentication, endpoints, Vertex AI's paths, the
+client's own options), and the response is read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from importlib import import_module
+from json import JSONDecodeError
+from typing import TYPE_CHECKING, Any, cast
+
+from riverrun.errors import ConfigError, ModelError
+from riverrun.models.google.failure import response_failure
+from riverrun.models.http import Response, WireRequest
+
+if TYPE_CHECKING:
+    from google.genai import Client
+
+
+async def post(client: Client, model_id: str, call: WireRequest, headers: Mapping[str, str] | None) -> Response:
+    """Send a call; gives the response once its headers are there. The SDK neither waits nor tries again.
+
+    Raises ModelError when there is no response, or one that is no success; ConfigError for a model id that is none.
+    """
+    from google.genai.errors import APIError
+    from google.genai.types import HttpOptions, HttpRetryOptions
+
+    api: Any = client._api_client  # pyright: ignore[reportPrivateUsage]
+    options = HttpOptions(headers={**call.headers, **(headers or {})}, retry_options=HttpRetryOptions(attempts=1))
+    path = f"{_resource(api, model_id)}:streamGenerateContent?alt=sse"
+    request = api._build_request("post", path, dict(call.body), options)
+    try:
+        response = await api._async_request(http_request=request, http_options=options, stream=True)
+    except APIError as error:
+        raise await _failure(error) from error
+    except _unreachable() as error:
+        told = str(error) or type(error).__name__
+        raise ModelError(f"{_server(request.url)} cannot be reached: {told}", retryable=True) from error
+    except (JSONDecodeError, UnicodeDecodeError) as error:  # the SDK reads the JSON of a failure, and this is none
+        raise ModelError(f"{_server(request.url)} failed and did not say why: {error}", retryable=True) from error
+    stream = response.response_stream
+    return cast("Response", stream if hasattr(stream, "aiter_bytes") else _AiohttpResponse(stream))
+
+
+def api_key_of(client: Client) -> str:
+    """A client's API key; none for one that has other credentials."""
+    return str(client._api_client.api_key or "")  # pyright: ignore[reportPrivateUsage]
+
+
+def asks_vertex(client: Client) -> bool:
+    """Whether a client asks Vertex AI."""
+    return bool(client._api_client.vertexai)  # pyright: ignore[reportPrivateUsage]
+
+
+def _resource(api: Any, model_id: str) -> str:
+    from google.genai import _transformers  # pyright: ignore[reportPrivateUsage]
+
+    try:
+        return _transformers.t_model(api, model_id)
+    except ValueError as error:
+        raise ConfigError(f"{model_id!r} is no name of a model: {error}") from error
+
+
+async def _failure(error: Any) -> ModelError:
+    """The failure that a response tells of. The SDK has read it."""
+    response = getattr(error.response, "_response", error.response)
+    content = response.content if hasattr(response, "aread") else await response.read()
+    return response_failure(error.code, response.headers, content)
+
+
+def _unreachable() -> tuple[type[Exception], ...]:
+    """What says that there was no response, in each of the transports that a client may have."""
+    import httpx2
+    from google.auth.exceptions import TransportError
+
+    found: list[type[Exception]] = [OSError, TimeoutError, TransportError, httpx2.HTTPError]
+    for name, member in (("aiohttp", "ClientError"), ("httpx", "HTTPError")):
+        try:
+            found.append(getattr(import_module(name), member))
+        except ModuleNotFoundError:  # not one that this client can have
+            continue
+    return tuple(found)
+
+
+def _server(url: str) -> str:
+    return url.partition("/models/")[0]
+
+
+class _AiohttpResponse:
+    """A response of aiohttp, the SDK's usual transport, as riverrun reads responses."""
+
+    def __init__(self, response: Any) -> None:
+        self.headers: Mapping[str, str] = response.headers
+        self._response = response
+
+    async def aiter_bytes(self) -> AsyncGenerator[bytes, None]:
+        async for piece in self._response.content.iter_any():
+            yield piece
+
+    async def aclose(self) -> None:
+        self._response.close()

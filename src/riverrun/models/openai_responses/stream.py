@@ -1,0 +1,155 @@
+"""One streamed response, event by event → chunks. Pure: no I/O, and all state belongs to this one stream.
+
+Nothing about an event's shape is taken for granted, and what is not known is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
+
+from riverrun.chunks import ChunkType
+from riverrun.chunks.envelope import is_object, mapping
+from riverrun.errors import ModelError
+from riverrun.models.answer import AnswerWriter
+from riverrun.models.http import NO_JSON, model_error, no_json, read_json
+from riverrun.models.openai_responses.answer import Facts
+from riverrun.models.openai_responses.items import Items
+from riverrun.models.openai_responses.items.scope import Scope, number, text
+from riverrun.models.openai_responses.offered import Offered
+from riverrun.models.openai_responses.plain import read_plain
+from riverrun.types import ToolSpec
+
+_ENDS = ("completed", "incomplete", "failed", "cancelled")
+"""What a response may be when it is over."""
+
+
+class StreamDecoder:
+    """Decodes one stream: `feed` every event, then `close`. Either may find a failure, which is then in `error`, in
+    the server's own words.
+
+    `run_id` goes on every chunk; `provider` is the key of provider metadata; `tools` are those that were offered;
+    `headers` those of the response; `owed` the ids of calls in earlier answers whose outcome the provider has not
+    given yet; `prefix` begins the ids of blocks, of sources and of calls without an id (random when None).
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        *,
+        provider: str = "openai",
+        tools: Sequence[ToolSpec] = (),
+        include_raw: bool = False,
+        headers: Mapping[str, str] | None = None,
+        owed: Collection[str] = (),
+        prefix: str | None = None,
+    ) -> None:
+        self.error: ModelError | None = None
+        self.done = False  # the server said that nothing follows
+        self._include_raw = include_raw
+        self._writer = writer = AnswerWriter(run_id, provider=provider, prefix=prefix)
+        self._facts = Facts(writer, headers)
+        self._offered = Offered(tools)
+        self._items = Items(Scope(writer, self._facts, self._offered, owed))
+
+    def feed(self, data: bytes, event: str = "message") -> list[ChunkType]:
+        """The chunks of one event, given its data and its SSE name. Nothing comes after a failure or the end."""
+        if not self._goes_on:
+            return []
+        if not self._include_raw and event.endswith((".delta", "message")):
+            plain = read_plain(data)
+            if plain is not None:
+                index = plain.content_index or plain.summary_index or 0
+                self._items.grow(plain.type, plain.output_index, index, plain.delta)
+                return self._writer.take()
+        self._event(data.strip(), event)
+        return self._writer.take()
+
+    def close(self) -> list[ChunkType]:
+        """The stream is over: what was open is closed, and the finish chunk comes, unless it failed."""
+        if self.error is None and not self.done and self._facts.status is None:
+            self._fail(ModelError("the answer was truncated: its end is missing", code="truncated", retryable=True))
+        if self.error is None:
+            self._items.settle(None)
+            self._facts.announce()
+            self._facts.finish()
+        return self._writer.take()
+
+    def fail(self, error: ModelError) -> list[ChunkType]:
+        """The connection broke: close what is open. That is no failure when only the end of the stream is missing."""
+        if self._goes_on and self._facts.status is None:
+            self._fail(error)
+        return self._writer.take()
+
+    @property
+    def _goes_on(self) -> bool:
+        return self.error is None and not self.done
+
+    # -- events
+
+    def _event(self, data: bytes, name: str) -> None:
+        if data == b"[DONE]":
+            self.done = True
+            return
+        if not data:
+            return
+        value = read_json(data)
+        if value is NO_JSON:
+            self._fail(no_json(data))
+            return
+        if self._include_raw:
+            self._writer.raw(value)
+        for item in cast("list[object]", value) if isinstance(value, list) else [value]:
+            if is_object(item) and self._goes_on:
+                self._object(item, name)
+
+    def _object(self, event: dict[str, Any], name: str) -> None:
+        kind = text(event.get("type")) or name
+        if _is_failure(event, kind, name):
+            self._fail(model_error(event))
+        elif is_object(event.get("response")) or kind.removeprefix("response.") in _ENDS:
+            self._response(kind, mapping(event.get("response")))
+        elif event.get("object") == "response":  # a server that does not stream gives the response itself
+            self._response("", event)
+        elif kind == "response.output_item.added":
+            self._items.begin(event)
+        elif kind == "response.output_item.done":
+            self._items.finish(event)
+        elif kind.endswith(".delta") and isinstance(event.get("delta"), str):
+            index = number(event.get("content_index")) or number(event.get("summary_index"))
+            self._items.grow(kind, self._items.place(event), index, event["delta"])
+        elif kind.startswith("response."):
+            self._items.event(kind, event)
+
+    def _response(self, kind: str, response: dict[str, Any]) -> None:
+        if kind == "response.created" and self._facts.id not in (None, response.get("id")):
+            self._items.settle(None)
+            self._facts.begin_again()
+        self._facts.note(response)
+        self._offered.note(response.get("tools"))
+        status = next((end for end in (response.get("status"), kind.removeprefix("response.")) if end in _ENDS), None)
+        if status in ("failed", "cancelled"):
+            self._fail(_failed(response, status))
+        elif status is not None:
+            if self._items or self._facts.status is None:  # else the same end is told again
+                self._items.settle(response.get("output"))
+            self._facts.status = status
+
+    def _fail(self, error: ModelError) -> None:
+        self._writer.abort()
+        self.error = error
+
+
+def _is_failure(event: Mapping[str, Any], kind: str, name: str) -> bool:
+    """Whether an event tells of a failure, given its type and its SSE name."""
+    if "error" in (kind, name, event.get("object")) or kind == "response.error":
+        return True
+    is_answer = "type" in event or "object" in event or "response" in event
+    return not is_answer and bool(event.get("error") or event.get("detail") or event.get("message"))
+
+
+def _failed(response: Mapping[str, Any], status: str) -> ModelError:
+    if response.get("error"):
+        return model_error(response["error"])
+    why = "and did not say why" if status == "failed" else "because it was cancelled"
+    return ModelError(f"the provider ended the answer {why}", code=status)
