@@ -26,7 +26,8 @@ class RecordedModel:
 
     def __init__(self, api: str, streams: Sequence[bytes], *, pieces: int | None = None) -> None:
         self.model_id = "recorded"
-        self.provider = self._api = checked_api(api)
+        self.provider = api
+        self._api = checked_api(api)
         self.requests: list[ModelRequest] = []
         self._streams = [framed(stream, done=api == "openai-chat") for stream in streams]
         self._pieces = pieces

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-_NEW_NAME = re.compile(r"claude-([a-z]+)-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 _OLD_NAME = re.compile(r"claude-v?(\d)(?:[-.](\d{1,2}))?(?!\d)")
+_NAME = re.compile(r"claude-([a-z]+)(?:-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d))?")
+_NEWEST = (5, 0)
 _DISABLED = {"type": "disabled"}
 
 
@@ -40,13 +41,18 @@ def abilities_of(model_id: str) -> Abilities:
     """
     if "claude" not in model_id:
         return Abilities(not_thinking=_DISABLED)
-    if found := _NEW_NAME.search(model_id):
-        family, version = found[1], (int(found[2]), int(found[3] or 0))
-    elif found := _OLD_NAME.search(model_id):
-        family, version = "", (int(found[1]), int(found[2] or 0))
-    else:
-        family, version = "", (5, 0)
+    family, version = _family(model_id)
     return _newer(family, version) if version >= (4, 6) else _older(family, version)
+
+
+def _family(model_id: str) -> tuple[str, tuple[int, int]]:
+    """ "claude-opus-4-8" → opus, 4.8; "claude-3-5-sonnet" → 3.5, whose family makes no difference."""
+    if found := _OLD_NAME.search(model_id):
+        return "", (int(found[1]), int(found[2] or 0))
+    found = _NAME.search(model_id)
+    if found is None or found[2] is None:
+        return found[1] if found else "", _NEWEST
+    return found[1], (int(found[2]), int(found[3] or 0))
 
 
 def _older(family: str, version: tuple[int, int]) -> Abilities:

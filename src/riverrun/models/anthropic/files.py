@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from typing import Any
 
@@ -60,5 +59,5 @@ def _text(file: FilePart) -> str:
         return file.data.decode("utf-8", "replace")
     try:
         return base64.b64decode(file_base64(file), validate=True).decode("utf-8", "replace")
-    except binascii.Error:
+    except ValueError:
         return file.data

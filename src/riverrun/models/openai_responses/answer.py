@@ -36,7 +36,7 @@ class Facts:
         self._logprobs: list[object] = []
 
     def note(self, response: Mapping[str, Any]) -> None:
-        """Take a response object; it is announced once its id and model are known."""
+        """Take a response object; the first that has an id is announced."""
         for member in ("id", "model", "created_at"):
             if value := response.get(member):
                 self._about.setdefault(member, value)
@@ -50,7 +50,7 @@ class Facts:
             self._usage = usage
         reason = mapping(response.get("incomplete_details")).get("reason")
         self._incomplete = reason if isinstance(reason, str) else None
-        if "id" in self._about and "model" in self._about:
+        if "id" in self._about:
             self.announce()
 
     def begin_again(self) -> None:
