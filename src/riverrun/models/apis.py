@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Literal, TypeAlias
 
 from riverrun.errors import ConfigError
 from riverrun.models.http import Decoder
@@ -24,9 +24,10 @@ _ADAPTERS: dict[Api, tuple[str, str]] = {
 
 def checked_api(api: str) -> Api:
     """The API of this name. Raises ConfigError, with the ones there are, when there is none."""
-    if api not in _ADAPTERS:
-        raise ConfigError(f"unknown API '{api}': it is one of {', '.join(get_args(Api))}")
-    return cast("Api", api)
+    known = next((known for known in _ADAPTERS if known == api), None)
+    if known is None:
+        raise ConfigError(f"unknown API '{api}': it is one of {', '.join(_ADAPTERS)}")
+    return known
 
 
 def decoder_of(api: Api, run_id: str, *, tools: Sequence[ToolSpec] = (), include_raw: bool = False) -> Decoder:
