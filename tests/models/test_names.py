@@ -16,20 +16,44 @@ def test_a_model_is_given_back_as_it_is() -> None:
     assert resolve_model(model) is model
 
 
-@pytest.mark.parametrize("name", ["openai/gpt-5-mini", "openai-chat/gpt-5-mini", "openai-chat/org/model:tag"])
-def test_a_name_gives_the_providers_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
+KEYS = {
+    "openai": "OPENAI_API_KEY",
+    "openai-chat": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "google": "GEMINI_API_KEY",
+}
+"""Where each provider's key is looked for."""
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*KEYS.values(), "GOOGLE_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("openai/gpt-5-mini", "OpenAIResponsesModel"),
+        ("openai-chat/org/model:tag", "OpenAIChatModel"),
+        ("anthropic/claude-sonnet-5", "AnthropicModel"),
+        ("google/gemini-3-flash", "GoogleModel"),
+    ],
+)
+def test_a_name_gives_the_providers_model(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    provider, _, model_id = name.partition("/")
+    monkeypatch.setenv(KEYS[provider], "key")
     model = resolve_model(name)
-    assert model.model_id == name.partition("/")[2]
-    assert callable(model.stream)
+    assert (type(model).__name__, model.provider, model.model_id) == (kind, provider, model_id)
 
 
-def test_a_provider_without_its_key_says_which_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with pytest.raises(MissingKeyError, match="OPENAI_API_KEY") as raised:
-        resolve_model("openai-chat/gpt-5-mini")
-    assert raised.value.variable == "OPENAI_API_KEY"
+@pytest.mark.parametrize("provider", KEYS)
+def test_a_provider_without_its_key_says_which_one(provider: str) -> None:
+    with pytest.raises(MissingKeyError, match=r"(OPENAI|ANTHROPIC|GOOGLE|GEMINI)_API_KEY") as raised:
+        resolve_model(f"{provider}/some-model")
+    assert raised.value.variable in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +64,7 @@ def test_a_name_that_is_none_is_refused_with_those_there_are(name: str) -> None:
         resolve_model(name)
     message = str(raised.value)
     assert f"unknown model '{name}'" in message
-    for known in ("openai/…", "openai-chat/…", "local/…"):
+    for known in ("anthropic/…", "google/…", "openai/…", "openai-chat/…", "local/…"):
         assert known in message
 
 

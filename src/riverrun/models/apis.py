@@ -24,7 +24,7 @@ _ADAPTERS: dict[Api, tuple[str, str]] = {
 
 def checked_api(api: str) -> Api:
     """The API of this name. Raises ConfigError, with the ones there are, when there is none."""
-    known = next((known for known in _ADAPTERS if known == api), None)
+    known: Api | None = next((name for name in _ADAPTERS if name == api), None)
     if known is None:
         raise ConfigError(f"unknown API '{api}': it is one of {', '.join(_ADAPTERS)}")
     return known

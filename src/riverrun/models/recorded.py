@@ -10,7 +10,7 @@ import msgspec
 
 from riverrun.chunks import ChunkType
 from riverrun.errors import ModelError
-from riverrun.models.apis import checked_api, decoder_of
+from riverrun.models.apis import Api, checked_api, decoder_of
 from riverrun.models.http import Decoder, Response, WireRequest, exchange
 from riverrun.types import ModelRequest
 
@@ -27,7 +27,7 @@ class RecordedModel:
     def __init__(self, api: str, streams: Sequence[bytes], *, pieces: int | None = None) -> None:
         self.model_id = "recorded"
         self.provider = api
-        self._api = checked_api(api)
+        self._api: Api = checked_api(api)
         self.requests: list[ModelRequest] = []
         self._streams = [framed(stream, done=api == "openai-chat") for stream in streams]
         self._pieces = pieces
