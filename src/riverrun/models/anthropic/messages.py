@@ -12,6 +12,7 @@ from riverrun.chunks import (
     MessagePart,
     SystemMessage,
     TextPart,
+    ToolCallPart,
     ToolMessage,
     ToolResultPart,
     UserMessage,
@@ -67,10 +68,9 @@ class MessageWriter:
                 case UserMessage():
                     self._add("user", self._user(message), message.provider_options)
                 case AssistantMessage():
-                    self._flush_instructions()
-                    self._add("assistant", self._replay.blocks(message), message.provider_options)
+                    self._assistant(message)
                 case ToolMessage():
-                    self._add_results(message)
+                    self._add_results(message.content, message.provider_options)
                 case _:
                     self._warn(f"a message of the role {message.role} is not sent")
         self._flush_instructions()
@@ -145,16 +145,29 @@ class MessageWriter:
                 return None
         return None if block is None else merged(block, wire_options(part.provider_options, *self._option_names))
 
-    # -- tools
+    # -- assistant and tools
 
-    def _add_results(self, message: ToolMessage) -> None:
+    def _assistant(self, message: AssistantMessage) -> None:
+        """An answer. The results of its calls may be in it; the API wants them in the user's turn."""
+        self._flush_instructions()
+        self._add("assistant", self._replay.blocks(message), message.provider_options)
+        calls = {
+            part.tool_call_id
+            for part in message.content
+            if isinstance(part, ToolCallPart) and not part.provider_executed
+        }
+        self._add_results(
+            [part for part in message.content if isinstance(part, ToolResultPart) and part.tool_call_id in calls]
+        )
+
+    def _add_results(self, parts: Sequence[MessagePart], options: Mapping[str, Any] | None = None) -> None:
         """Results stand first in the user's turn, right behind the calls."""
-        results = [block for part in message.content if (block := self._result(part)) is not None]
+        results = [block for part in parts if (block := self._result(part)) is not None]
         turn = self._written[-1] if self._written else None
         if turn is None or turn["role"] != "user":
-            self._add("user", results, message.provider_options)
+            self._add("user", results, options)
             return
-        self._cache(results, message.provider_options)
+        self._cache(results, options)
         content = turn["content"]
         first = next((i for i, block in enumerate(content) if block["type"] != "tool_result"), len(content))
         content[first:first] = results
@@ -168,10 +181,11 @@ class MessageWriter:
             return None
         block: Block = {"type": "tool_result", "tool_use_id": call_id}
         content = output_content(part.output, *self._option_names)
-        if content:
-            block["content"] = content
         if part.output.type.startswith("error"):
             block["is_error"] = True
+            content = content or "(no output)"  # the API wants to be told of a failure
+        if content:
+            block["content"] = content
         if part.tool_call_id in self._replay.toolsets:
             block["toolset_name"] = self._replay.toolsets[part.tool_call_id]
         return {**block, **wire_options(part.provider_options, *self._option_names)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection
 from typing import Any
 
 from riverrun.chunks import (
@@ -22,6 +23,7 @@ from riverrun.models.anthropic.options import wire_options
 
 Block = dict[str, Any]
 
+_CALL = "_tool_use"
 _RESULT = "_tool_result"
 _FALLBACK = "fallback"
 
@@ -52,7 +54,7 @@ class Replay:
     def _block(self, part: MessagePart) -> Block | None:
         match part:
             case TextPart(text=text):
-                return {"type": "text", "text": text, **self._own(part)} if text.strip() else None
+                return {**self._own(part), "type": "text", "text": text} if text.strip() else None
             case ReasoningPart():
                 return self._reasoning(part)
             case ToolCallPart():
@@ -76,23 +78,24 @@ class Replay:
 
     def _call(self, part: ToolCallPart) -> Block | None:
         own = self._own(part)
-        if part.provider_executed and "type" not in own:
+        kind = _kind(own, _CALL)
+        if part.provider_executed and kind is None:
             return None
         call_id = part.tool_call_id
         if isinstance(own.get("toolset_name"), str):
             self.toolsets[call_id] = own["toolset_name"]
         arguments = json_value(part.input)
         return {
-            "type": "tool_use",
             "id": self._calls.of_call(call_id),
             "name": self._names.theirs(part.tool_name),
             "input": arguments if isinstance(arguments, dict) else {},
             **own,
+            "type": kind or "tool_use",
         }
 
     def _result(self, part: ToolResultPart) -> Block | None:
         own = self._own(part)
-        if not str(own.get("type", "")).endswith(_RESULT):
+        if _kind(own, _RESULT) is None:
             return None
         content = json_value(part.output.value)
         said = {} if content is None else {"content": content}
@@ -121,19 +124,25 @@ class Replay:
         if not ends:
             return blocks
         declined, served = blocks[: ends[-1]], blocks[ends[-1] :]
-        finished = {block["tool_use_id"] for block in declined if block["type"].endswith(_RESULT)}
+        finished = {block.get("tool_use_id") for block in declined if block["type"].endswith(_RESULT)}
         for block in declined:
             if block["type"] == "tool_use":
-                self._calls.leave_out(block["id"])
+                self._calls.leave_out(str(block.get("id")))
         kept = [block for block in declined if _may_stay(block, finished)] + served
         return [block for block in kept if block["type"] != _FALLBACK or self._fallbacks]
 
 
-def _may_stay(block: Block, finished: set[str]) -> bool:
+def _kind(own: Block, ending: str) -> str | None:
+    """The type of a block that the provider runs."""
+    kind = own.get("type")
+    return kind if isinstance(kind, str) and kind.endswith(ending) else None
+
+
+def _may_stay(block: Block, finished: Collection[object]) -> bool:
     match block["type"]:
         case "thinking" | "redacted_thinking" | "tool_use":
             return False
-        case kind if kind.endswith("_tool_use"):
-            return block["id"] in finished
+        case kind if kind.endswith(_CALL):
+            return block.get("id") in finished
         case _:
             return True

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from riverrun.chunks import Timestamp
-from riverrun.chunks.envelope import mapping
+from riverrun.chunks.envelope import is_list, mapping
 from riverrun.errors import ModelError
 from riverrun.models.answer import AnswerWriter
 from riverrun.models.google.usage import holds_counts, read_usage
@@ -89,8 +89,8 @@ class Facts:
         """Take what a candidate has beside its content."""
         self._keep(candidate, _KEPT)
         for name, entries in mapping(candidate.get("logprobsResult")).items():
-            if isinstance(entries, list):
-                self._logprobs.setdefault(name, []).extend(cast("list[object]", entries))
+            if is_list(entries):
+                self._logprobs.setdefault(name, []).extend(entries)
         reason = candidate.get("finishReason")
         if isinstance(reason, str) and reason:
             self.raw_reason = reason

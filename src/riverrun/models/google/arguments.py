@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -35,7 +35,7 @@ class PartialArguments:
 
     def add(self, pieces: object) -> str:
         """Take `partialArgs`; gives the text that is certain by now."""
-        for piece in cast("list[object]", pieces) if is_list(pieces) else []:
+        for piece in pieces if is_list(pieces) else ():
             if is_object(piece) and (path := _path(piece.get("jsonPath"))):
                 self._add(path, piece)
         return self._take()

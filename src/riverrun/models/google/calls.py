@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
-from riverrun.chunks.envelope import is_object
+from riverrun.chunks.envelope import is_list, is_object, mapping
 from riverrun.models.answer import AnswerWriter, StreamedCall
 from riverrun.models.google.arguments import PartialArguments
 
@@ -84,6 +84,5 @@ def _goes_on(call: Mapping[str, Any]) -> bool:
     """Whether more of a call is to come, after this piece of it."""
     if call.get("willContinue") is True:
         return True
-    pieces: object = call.get("partialArgs")
-    last: object = cast("list[object]", pieces)[-1] if isinstance(pieces, list) and pieces else None
-    return is_object(last) and last.get("willContinue") is True
+    pieces = call.get("partialArgs")
+    return is_list(pieces) and bool(pieces) and mapping(pieces[-1]).get("willContinue") is True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import cast
 
 from riverrun.chunks.envelope import is_list, mapping
 from riverrun.errors import ModelError
@@ -38,7 +37,7 @@ def _refined(error: ModelError, said: object) -> ModelError:
 
 
 def _retry_delay(details: object) -> float | None:
-    for detail in cast("list[object]", details) if isinstance(details, list) else []:
+    for detail in details if is_list(details) else ():
         delay = mapping(detail).get("retryDelay")
         found = _SECONDS.fullmatch(delay) if isinstance(delay, str) else None
         if found is not None:

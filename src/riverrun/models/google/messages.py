@@ -16,9 +16,9 @@ from riverrun.chunks import (
     ToolResultPart,
     UserMessage,
 )
-from riverrun.models.google.answers import AnswerParts
 from riverrun.models.google.files import file_part
 from riverrun.models.google.names import option_names
+from riverrun.models.google.replay import AnswerParts
 from riverrun.models.google.results import function_response
 from riverrun.models.options import merged, options_under
 
@@ -37,7 +37,7 @@ class ContentWriter:
         self.warnings: list[dict[str, Any]] = []
         self._version = version
         self._names = option_names(provider)
-        self._answers = AnswerParts(provider, signed=version >= 3)
+        self._answers = AnswerParts(provider, version)
 
     def write(self, messages: Sequence[Message]) -> None:
         """Write the messages. Empty text, and messages without content, are left out; a content of one role takes in

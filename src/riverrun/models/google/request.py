@@ -53,7 +53,7 @@ def google_request(request: ModelRequest, *, model_id: str, provider: str, verte
     if writer.system:
         _instruct(body, writer.system, in_contents=is_gemma(model_id))
     tools, warnings = tool_members(request, provider=provider, version=version, vertex=vertex)
-    config, unsupported = _generation_config(request, model_id)
+    config, unsupported = _generation_config(request, model_id, beside_tools="tools" in tools)
     body = {**body, **tools, **({"generationConfig": config} if config else {})}
     _place(options_under(request.provider_options, *option_names(provider)), body)
     warnings = [*writer.warnings, *warnings, *unsupported, *_without_what_is_cached(body)]
@@ -69,7 +69,9 @@ def _instruct(body: dict[str, Any], system: list[str], *, in_contents: bool) -> 
         body["systemInstruction"] = {"parts": parts}
 
 
-def _generation_config(request: ModelRequest, model_id: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _generation_config(
+    request: ModelRequest, model_id: str, *, beside_tools: bool
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     settings, version = request.settings, generation(model_id)
     config, warnings = _settings(settings), list[dict[str, Any]]()
     if settings.reasoning_effort is not None:
@@ -81,7 +83,7 @@ def _generation_config(request: ModelRequest, model_id: str) -> tuple[dict[str, 
     if settings.parallel_tool_calls is False:
         warnings.append({"type": "unsupported-setting", "setting": "parallelToolCalls"})
     if request.response_format is not None:
-        if request.tools and 0 < version < 3:
+        if beside_tools and 0 < version < 3:
             message = f"the response format does not hold while tools are offered: {model_id} does one or the other"
             warnings.append({"type": "other", "message": message})
         else:

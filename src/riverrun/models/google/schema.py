@@ -5,28 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-_NO_SCHEMAS = ("enum", "const", "default", "examples", "required")
+_VALUES = ("enum", "const", "default", "examples", "required")
+"""Keywords that hold no schemas."""
+_BY_NAME = ("properties", "$defs", "definitions")
+"""Keywords that hold schemas under names."""
 
 
 def sent_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema in Google's dialect: a constant is an enumeration of one, and nothing stands beside a `$ref`."""
-    return _object(schema)
-
-
-def _object(schema: Mapping[str, Any]) -> dict[str, Any]:
-    out = {name: value if name in _NO_SCHEMAS else _sent(value) for name, value in schema.items() if name != "$schema"}
+    out = {name: _sent(name, value) for name, value in schema.items() if name != "$schema"}
     const = out.get("const")
     if isinstance(const, str | int | float) and not isinstance(const, bool):
         del out["const"]
         out["enum"] = [const]
-    if isinstance(out.get("$ref"), str) and any(not name.startswith("$") for name in out):
+    if "$ref" in out and any(not name.startswith("$") for name in out):
         out["anyOf"] = [{"$ref": out.pop("$ref")}]
     return out
 
 
-def _sent(value: object) -> object:
+def _sent(keyword: str, value: object) -> object:
+    if keyword in _VALUES:
+        return value
     if isinstance(value, Mapping):
-        return _object(cast("Mapping[str, Any]", value))
+        members = cast("Mapping[str, Any]", value)
+        if keyword in _BY_NAME:
+            return {name: _sent("", inner) for name, inner in members.items()}
+        return sent_schema(members)
     if isinstance(value, list | tuple):
-        return [_sent(item) for item in cast("list[object]", value)]
+        return [_sent("", item) for item in cast("list[object]", value)]
     return value

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
-from riverrun.chunks.envelope import mapping
+from riverrun.chunks.envelope import is_list, is_object, mapping
 from riverrun.models.answer import AnswerWriter
 
 
@@ -54,5 +54,4 @@ def _text(value: object) -> str:
 
 
 def _objects(value: object) -> list[dict[str, Any]]:
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
+    return [item for item in value if is_object(item)] if is_list(value) else []

@@ -7,7 +7,7 @@ for granted, and what is not known is passed over.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from riverrun.chunks import (
     ChunkType,
@@ -16,7 +16,7 @@ from riverrun.chunks import (
     TextDeltaChunk,
     TextDeltaPayload,
 )
-from riverrun.chunks.envelope import is_list, is_object
+from riverrun.chunks.envelope import is_list, is_object, mapping
 from riverrun.errors import ModelError
 from riverrun.models.answer import AnswerWriter
 from riverrun.models.google.answer import Facts
@@ -117,14 +117,14 @@ class StreamDecoder:
             return
         if self._include_raw:
             self._writer.raw(value)
-        for item in value if is_list(value) else [value]:
+        for item in value if is_list(value) else (value,):
             if is_object(item) and self._goes_on:
                 self._object(item, name)
 
     def _object(self, event: dict[str, Any], name: str) -> None:
         self._facts.note(event)
         candidates = event.get("candidates")
-        for candidate in cast("list[object]", candidates) if isinstance(candidates, list) else []:
+        for candidate in candidates if is_list(candidates) else ():
             if is_object(candidate) and candidate.get("index") in (0, None):  # of several answers the first counts
                 self._candidate(candidate)
         failure = _failure_in(event, name)
@@ -133,9 +133,8 @@ class StreamDecoder:
 
     def _candidate(self, candidate: dict[str, Any]) -> None:
         self._facts.announce()
-        content = candidate.get("content")
-        parts = content.get("parts") if is_object(content) else None
-        for part in cast("list[object]", parts) if isinstance(parts, list) else []:
+        parts = mapping(candidate.get("content")).get("parts")
+        for part in parts if is_list(parts) else ():
             if is_object(part):
                 self._content.part(part)
         note_sources(candidate, self._writer)

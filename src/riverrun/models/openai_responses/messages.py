@@ -16,10 +16,10 @@ from riverrun.chunks import (
     ToolResultPart,
     UserMessage,
 )
-from riverrun.models.openai_responses.answers import AnswerItems
 from riverrun.models.openai_responses.files import file_content
 from riverrun.models.openai_responses.options import wire_options
-from riverrun.models.options import merged, options_under
+from riverrun.models.openai_responses.replay import Replay
+from riverrun.models.options import merged
 
 
 class InputWriter:
@@ -37,7 +37,7 @@ class InputWriter:
         self._system_role = system_role
         self._remembers = remembers
         self._written: list[dict[str, Any]] = []
-        self._answers = AnswerItems(self._written, self.warn, provider, is_stored=is_stored)
+        self._answers = Replay(self._written, self.warn, provider, is_stored=is_stored)
 
     def write(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
         """The messages as JSON values. Empty text, and messages without content, are left out."""
@@ -52,7 +52,7 @@ class InputWriter:
                     self._user(message)
                 case AssistantMessage():
                     self._answers.write(message)
-                    known = len(self._written) if self._is_own(message) else known
+                    known = len(self._written) if self._answers.is_own(message) else known
                 case ToolMessage():
                     self._tool(message)
                 case _:
@@ -67,10 +67,6 @@ class InputWriter:
 
     def _add(self, members: dict[str, Any], message: SystemMessage | UserMessage) -> None:
         self._written.append(members | wire_options(message.provider_options, self._provider))
-
-    def _is_own(self, message: AssistantMessage) -> bool:
-        """Whether the server gave an answer itself."""
-        return any("itemId" in options_under(part_options(part), self._provider) for part in message.content)
 
     def _user(self, message: UserMessage) -> None:
         content = [part for item in message.content if (part := self._user_part(item)) is not None]
@@ -101,8 +97,3 @@ class InputWriter:
                 self._answers.result(part)
             else:
                 self.warn(f"a part of type {part.type} in a tool message is not sent")
-
-
-def part_options(part: MessagePart) -> dict[str, Any] | None:
-    """The provider options of a part; an unknown one has none."""
-    return getattr(part, "provider_options", None)

@@ -17,10 +17,7 @@ _NO_OUTPUT = "(no output)"
 
 
 def output_item(call_id: str, output: ToolOutput, call: Mapping[str, Any]) -> dict[str, Any]:
-    """The item that tells what a call came to. `call` is the call's provider metadata: it says what was called.
-
-    Raises ConfigError for audio in the output that is not given inline.
-    """
+    """The item that tells what a call came to. `call` is the call's provider metadata: it says what was called."""
     item = mapping(call.get("item"))
     make = _MAKERS.get(str(item.get("type")))
     members = _function(output) if make is None else make(output, item)
@@ -64,7 +61,7 @@ def _content(item: Any) -> dict[str, Any]:
     if members.get("type") == "text":
         return {"type": "input_text", "text": str(members.get("text", ""))}
     file = output_file(members)
-    if file is not None:
+    if file is not None and not file.media_type.startswith("audio/"):  # the API takes no sound here
         return file_content(file)
     return {"type": "input_text", "text": msgspec.json.encode(item).decode()}
 

@@ -53,7 +53,7 @@ def responses_request(request: ModelRequest, *, model_id: str, provider: str, of
         "stream": True,
         **_settings(request.settings),
     }
-    warnings = [*writer.warnings, *_unsupported(request.settings)]
+    warnings = [*writer.warnings, *_unsupported(request.settings, options)]
     body.update(_tools(request, provider, warnings))
     if request.response_format is not None:
         body["text"] = {"format": {"type": "json_schema", **named_schema(request.response_format)}}
@@ -82,9 +82,14 @@ def _settings(settings: Settings) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _unsupported(settings: Settings) -> list[dict[str, Any]]:
-    given = [shown for name, shown in _UNSUPPORTED.items() if getattr(settings, name) not in (None, ())]
-    return [{"type": "unsupported-setting", "setting": shown} for shown in given]
+def _unsupported(settings: Settings, options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Warnings of what is set and no server of this API takes, unless an option says that this one does."""
+    given = {name: getattr(settings, name) for name in _UNSUPPORTED if name not in options}
+    return [
+        {"type": "unsupported-setting", "setting": _UNSUPPORTED[name]}
+        for name, value in given.items()
+        if value or value == 0
+    ]
 
 
 def _tools(request: ModelRequest, provider: str, warnings: list[dict[str, Any]]) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def _is_failure(event: Mapping[str, Any], kind: str, name: str) -> bool:
     """Whether an event tells of a failure, given its type and its SSE name."""
     if "error" in (kind, name, event.get("object")) or kind == "response.error":
         return True
-    is_answer = "type" in event or "object" in event or "response" in event
+    is_answer = kind.startswith("response.") or "object" in event or "response" in event
     return not is_answer and bool(event.get("error") or event.get("detail") or event.get("message"))
 
 

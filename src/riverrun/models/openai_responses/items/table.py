@@ -28,8 +28,12 @@ class _Slot:
     done: bool = False
 
     def may_be(self, item: Members) -> bool:
-        """Whether a whole item may be this one, told again."""
+        """Whether a whole item is this one, or this one told again."""
         return self.kind == item.get("type") and (not self.done or self.id in ("", item.get("id")))
+
+    def is_told_again(self, item: Members) -> bool:
+        """Whether an item that begins is this one, which has begun."""
+        return not self.done and self.kind == item.get("type") and self.id in ("", item.get("id"))
 
     def finish(self, item: Members) -> None:
         """Take the whole item, unless it came before."""
@@ -74,7 +78,7 @@ class Items:
         item = mapping(event.get("item"))
         key = self.place(event)
         slot = self._slots.get(key)
-        if slot is None or slot.done or slot.kind != item.get("type"):
+        if slot is None or not slot.is_told_again(item):
             self._open(key, item)
 
     def finish(self, event: Members) -> None:

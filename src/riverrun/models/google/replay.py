@@ -4,7 +4,7 @@ and whole parts are in the options of the message's parts, under its name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from riverrun.chunks import CustomPart, FilePart, MessagePart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
@@ -22,14 +22,16 @@ _UNSIGNED = "skip_thought_signature_validator"
 class AnswerParts:
     """Writes the answers of one request. `called` has the function calls so far, by the ids of their messages.
 
-    `signed` says that the model refuses an answer whose first function call has no signature.
+    `version` is the model's generation: from Gemini 3 on a model refuses an answer whose first function call has no
+    signature; before it, the calls of server tools.
     """
 
-    def __init__(self, provider: str, *, signed: bool) -> None:
+    def __init__(self, provider: str, version: float) -> None:
         self.called: dict[str, dict[str, Any]] = {}
         self.warnings: list[dict[str, Any]] = []
         self._provider = provider
-        self._signed = signed
+        self._signed = version >= 3
+        self._without_server_tools = 0 < version < 3
 
     def write(self, content: Sequence[MessagePart]) -> list[dict[str, Any]]:
         """The parts of one answer. Reasoning, signatures and server tools of other providers are left out."""
@@ -52,11 +54,11 @@ class AnswerParts:
             case FilePart():
                 return merged(file_part(part), own)
             case ToolCallPart(provider_executed=True):
-                return _server_part(own, "toolCall", "args", part.input)
+                return self._server_part(own, "toolCall", "args", part.input)
             case ToolCallPart():
                 return self._function_call(part, own)
             case ToolResultPart():
-                return _server_part(own, "toolResponse", "response", part.output.value)
+                return self._server_part(own, "toolResponse", "response", part.output.value)
             case CustomPart():
                 whole = own.get("part")
                 return dict(whole) if is_object(whole) else None
@@ -73,19 +75,17 @@ class AnswerParts:
         self.called[part.tool_call_id] = call
         return merged({"functionCall": call}, own)
 
-
-def _server_part(own: Mapping[str, Any], kind: str, member: str, value: object) -> dict[str, Any] | None:
-    """The part of a server tool's call or result; None for another provider's."""
-    options = dict(own)
-    tool_type, given_id = options.pop("serverToolType", None), options.pop("serverToolCallId", None)
-    if tool_type is None:
-        return None
-    inner = json_value(value)
-    if tool_type == CODE_EXECUTION:
-        kind = "executableCode" if kind == "toolCall" else "codeExecutionResult"
-        members = dict(inner) if is_object(inner) else {}
-    else:
-        members = {"toolType": tool_type, member: inner}
-    if given_id is not None:
-        members["id"] = given_id
-    return merged({kind: members}, options)
+    def _server_part(self, own: dict[str, Any], kind: str, member: str, value: object) -> dict[str, Any] | None:
+        """The part of a server tool's call or result; None for another provider's."""
+        tool_type, given_id = own.pop("serverToolType", None), own.pop("serverToolCallId", None)
+        inner = json_value(value)
+        if tool_type == CODE_EXECUTION:
+            kind = "executableCode" if kind == "toolCall" else "codeExecutionResult"
+            members = dict(inner) if is_object(inner) else {}
+        elif tool_type is not None and not self._without_server_tools:
+            members = {"toolType": tool_type, member: inner}
+        else:
+            return None
+        if given_id is not None:
+            members["id"] = given_id
+        return merged({kind: members}, own)

@@ -44,7 +44,7 @@ _CALL = ("namespace", "caller", "async")
 """Members of a function call that go back as they came."""
 
 
-class AnswerItems:
+class Replay:
     """Writes the answers of one request, and the results of their calls, behind what is `written` already."""
 
     def __init__(
@@ -75,6 +75,10 @@ class AnswerItems:
             self._written[begin:] = kept
         while len(self._written) > begin and self._written[-1].get("type") == "reasoning":
             self._written.pop()
+
+    def is_own(self, message: AssistantMessage) -> bool:
+        """Whether this server gave the answer, which it knows by the ids of its items."""
+        return any("itemId" in self._kept(part) for part in message.content)
 
     def result(self, part: ToolResultPart) -> None:
         """Write what a call came to; nothing for one that another provider ran."""
@@ -113,17 +117,13 @@ class AnswerItems:
         item_id = options.get("itemId")
         if not part.text and not item_id:
             return
-        content: dict[str, Any] = {"type": "output_text", "text": part.text, "annotations": []}
-        if options.get("refusal"):
-            content = {"type": "refusal", "refusal": part.text}
-        elif is_list(options.get("annotations")):
-            content["annotations"] = options["annotations"]
         if item_id:
-            self._grown("message", str(item_id))["content"].append(content)
+            item = self._grown("message", str(item_id))
+            item["content"].append(_said(part.text, options))
         else:
-            easy = part.text if content["type"] == "output_text" else [content]
-            self._written.append({"role": "assistant", "content": easy})
-        item = self._written[-1] if not item_id else self._items["message", str(item_id)]
+            refusal = [_said(part.text, options)] if options.get("refusal") else None
+            item = {"role": "assistant", "content": refusal or part.text}
+            self._written.append(item)
         if options.get("phase"):
             item["phase"] = options["phase"]
         item.update(wire_options(message.provider_options, self._provider))
@@ -197,6 +197,14 @@ class AnswerItems:
     def _kept(self, part: MessagePart | None) -> dict[str, Any]:
         """What this provider wants back of a part."""
         return options_under(getattr(part, "provider_options", None), self._provider)
+
+
+def _said(text: str, options: dict[str, Any]) -> dict[str, Any]:
+    """A text as a part of its message."""
+    if options.get("refusal"):
+        return {"type": "refusal", "refusal": text}
+    annotations = options.get("annotations")
+    return {"type": "output_text", "text": text, "annotations": annotations if is_list(annotations) else []}
 
 
 def _arguments(part: ToolCallPart, written: object) -> str:
