@@ -394,6 +394,24 @@ def test_a_call_is_announced_before_its_arguments_come():
     assert [chunk.type for chunk in chunks] == ["tool-call-input-streaming-start"]
 
 
+@pytest.mark.parametrize(
+    ("item", "piece", "given"),
+    [
+        ({"type": "function_call", "name": "f"}, "function_call_arguments", '{"a'),
+        ({"type": "mcp_call", "name": "f"}, "mcp_call_arguments", '{"a'),
+        ({"type": "code_interpreter_call"}, "code_interpreter_call_code", '{"code":"{\\"a'),
+        ({"type": "custom_tool_call", "name": "write_sql"}, "custom_tool_call_input", '"{\\"a'),
+    ],
+    ids=["function", "MCP", "code", "custom"],
+)
+def test_pieces_of_arguments_are_told_as_they_come(item: dict[str, Any], piece: str, given: str):
+    decoder = StreamDecoder(RUN, tools=offered("openai.custom=write_sql"))
+    decoder.feed(json.dumps(event({"added": item})).encode())
+    (chunk,) = decoder.feed(json.dumps(event({piece: '{"a'})).encode())
+    assert isinstance(chunk, ToolCallDeltaChunk)
+    assert chunk.payload.args_text_delta == given
+
+
 def test_ids_differ_from_stream_to_stream():
     ids = set()
     for _ in range(2):

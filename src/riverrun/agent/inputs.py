@@ -193,9 +193,7 @@ def _part(part: Any) -> list[MessagePart]:
     if isinstance(part, _PARTS):
         return [part]
     kind = _text(_object(part, "a part of a message"), "type")
-    options = _options(
-        part.get("providerOptions") or part.get("providerMetadata") or part.get("callProviderMetadata")
-    )
+    options = _options(part.get("providerOptions") or part.get("providerMetadata") or part.get("callProviderMetadata"))
     match kind:
         case "text":
             text = _text(part, "text")
