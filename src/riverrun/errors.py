@@ -3,11 +3,15 @@
     RiverrunError
     ├── ConfigError          the program is put together wrongly: a name, option or value that cannot work
     │   ├── MissingExtraError    an optional dependency is not installed
-    │   └── MissingKeyError      a provider needs an API key that is not set
+    │   ├── MissingKeyError      a provider needs an API key that is not set
+    │   └── RunNotSuspendedError     there is no suspended run to resume
     ├── DecodeError          bytes that are no chunk
     ├── GrammarError         chunks in an order that the format does not allow
     ├── ModelError           a model call failed: status, code, retryable, retry_after
     │   └── TimeoutExceeded      a time limit of the run, the step or the first chunk passed
+    ├── StoreError           the store cannot do it: no database, or records that do not allow it
+    ├── StructuredOutputError    an answer is not what was asked for: code "truncated" or "invalid"
+    ├── TripwireError        a processor stopped the run: reason, retry, metadata, processor_id
     ├── ToolError            a tool call cannot be run
     │   ├── ToolNotFoundError
     │   └── ToolArgumentsError
@@ -19,7 +23,7 @@ Inside a run a failure is a chunk. Exceptions are for misuse of the API and for 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 
 class RiverrunError(Exception):
@@ -57,6 +61,14 @@ class MissingKeyError(ConfigError):
     def __init__(self, variable: str, *, needed_by: str) -> None:
         self.variable = variable
         super().__init__(f"{needed_by} needs an API key: set {variable} or pass api_key=")
+
+
+class RunNotSuspendedError(ConfigError):
+    """A run was to be resumed that does not wait: there is none of this id, it is over, or it is being resumed."""
+
+    def __init__(self, run_id: str, why: str) -> None:
+        self.run_id = run_id
+        super().__init__(f'the run "{run_id}" cannot be resumed: {why}')
 
 
 class DecodeError(RiverrunError):
@@ -128,6 +140,55 @@ class TimeoutExceeded(ModelError):
     def details(self) -> Mapping[str, object]:
         name = "firstChunk" if self.limit == "first_chunk" else self.limit
         return {"timeoutType": name, "timeoutMs": self.seconds * 1000}
+
+
+class StoreError(RiverrunError):
+    """The store cannot do it: no database there, one of a newer version, or records that do not allow it."""
+
+
+_LONGEST_VALUE = 2_000
+
+
+class StructuredOutputError(RiverrunError):
+    """A model's answer is no value of the wanted type.
+
+    `code` is "truncated" when the model stopped before its end (`finish_reason`: why), "invalid" when the answer does
+    not fit the schema. `value` is the answer's text, cut when it is long.
+    """
+
+    def __init__(
+        self, message: str, *, code: Literal["truncated", "invalid"], value: str, finish_reason: str | None = None
+    ) -> None:
+        self.code = code
+        self.value = value[:_LONGEST_VALUE]
+        self.finish_reason = finish_reason
+        super().__init__(message)
+
+    @property
+    def details(self) -> Mapping[str, object]:
+        if self.code == "invalid":
+            return {"id": "STRUCTURED_OUTPUT_SCHEMA_VALIDATION_FAILED", "details": {"value": self.value}}
+        told = {"finishReason": self.finish_reason, "value": self.value}
+        return {"id": "STRUCTURED_OUTPUT_TRUNCATED", "details": told}
+
+
+class TripwireError(RiverrunError):
+    """A processor stops the run; raised by `ProcessorContext.abort` and not to be caught by processors.
+
+    `reason` says why, `retry` asks for the step to be taken again, `metadata` is any JSON value, `processor_id` says
+    who it was.
+    """
+
+    def __init__(self, reason: str, *, processor_id: str, retry: bool = False, metadata: object = None) -> None:
+        self.reason = reason
+        self.retry = retry
+        self.metadata = metadata
+        self.processor_id = processor_id
+        super().__init__(reason)
+
+    @property
+    def details(self) -> Mapping[str, object]:
+        return {"processorId": self.processor_id}
 
 
 class ToolError(RiverrunError):

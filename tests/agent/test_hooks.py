@@ -271,7 +271,7 @@ async def test_a_verdict_may_stop_the_run_after_one_more_step_with_feedback() ->
     verdict = Verdict(go_on=False, feedback="Wrap up.")
     await Agent("a", model=model, tools=[look]).generate("hi", on_iteration=lambda _: verdict)
     assert len(model.requests) == 2
-    assert model.requests[1].messages[-1] == AssistantMessage([TextPart("Wrap up.")])
+    assert model.requests[1].messages[-1] == UserMessage([TextPart("Wrap up.")])
 
 
 async def test_a_verdict_may_ask_for_another_step() -> None:
@@ -295,7 +295,7 @@ async def test_feedback_alone_is_put_before_the_model_when_the_run_goes_on() -> 
     model = ScriptedModel([calls("look"), says("a")])
     agent = Agent("a", model=model, tools=[look])
     await agent.generate("hi", on_iteration=lambda it: Verdict(feedback="Hurry.") if it.will_continue else None)
-    assert model.requests[1].messages[-1] == AssistantMessage([TextPart("Hurry.")])
+    assert model.requests[1].messages[-1] == UserMessage([TextPart("Hurry.")])
 
 
 async def test_feedback_alone_does_not_make_the_run_go_on() -> None:

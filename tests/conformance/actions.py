@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Any
 
-from riverrun import Result, Run
-from tests.conformance.options import call_options
+from riverrun import Agent, Result, Run
 from tests.conformance.reading import (
     AFTER_SECONDS,
     STREAMS,
@@ -20,6 +21,7 @@ from tests.conformance.reading import (
     items,
     limit,
 )
+from tests.conformance.recall import recalled
 from tests.conformance.results import cause, final, full_output, promise, rejected
 from tests.conformance.scenario import World
 from tests.conformance.values import dump, load
@@ -36,31 +38,43 @@ async def perform(world: World, action: Action) -> Record:
     return {"op": action["op"], "chunks": [], "final": {}, **await ACTIONS[action["op"]](world, action)}
 
 
-# -- stream
+# -- stream, and what goes on with a suspended run
 
 
 async def _stream(world: World, action: Action) -> Record:
     start = _starter(world, action)
     try:
-        run = start()
+        run = await start()
     except Exception as error:
         return {"threw": dump(cause(error))}
     async with _ended(run), _abort_timer(run, action):
         return {"runId": run.run_id, **await _read_run(run, action)}
 
 
-def _starter(world: World, action: Action) -> Callable[[], Run]:
+def _starter(world: World, action: Action) -> Callable[[], Awaitable[Run]]:
     """What starts the action's run. It is put together first: what fails then is not riverrun's fault."""
-    agent = world.agent(action.get("agent"))
-    message, options = load(action["input"]), call_options(action.get("options", {}))
+    verb = _verb(world.agent(action.get("agent")), action, world.options(action))
 
-    def start() -> Run:
-        run = agent.stream(message, **options)
+    async def start() -> Run:
+        begun = verb()
+        run = begun if isinstance(begun, Run) else await begun
         if abort_of(action).get("before"):
             run.cancel()
         return run
 
     return start
+
+
+def _verb(agent: Agent, action: Action, options: dict[str, Any]) -> Callable[[], Run | Awaitable[Run]]:
+    match action["op"]:
+        case "resumeStream":
+            return partial(agent.resume_stream, load(action["resumeData"]), **options)
+        case "approveToolCall":
+            return partial(agent.approve_tool_call, **options)
+        case "declineToolCall":
+            return partial(agent.decline_tool_call, **options)
+        case _:
+            return partial(agent.stream, load(action["input"]), **options)
 
 
 async def _read_run(run: Run, action: Action) -> Record:
@@ -121,18 +135,18 @@ async def _abort_timer(run: Run, action: Action) -> AsyncIterator[None]:
             timer.cancel()
 
 
-# -- generate, sleep
+# -- generate, recall, sleep
 
 
 async def _generate(world: World, action: Action) -> Record:
     start = _starter(world, action)
     agent = world.agent(action.get("agent"))
-    message, options = load(action["input"]), call_options(action.get("options", {}))
+    message, options = load(action["input"]), world.options(action)
 
     async def generated() -> Result:
         if not abort_of(action):
             return await agent.generate(message, **options)
-        run = start()  # `generate` gives no handle to cancel; it is `stream` and the run's result
+        run = await start()  # `generate` gives no handle to cancel; it is `stream` and the run's result
         async with _ended(run), _abort_timer(run, action):
             return await run.result()
 
@@ -144,6 +158,12 @@ async def _generate(world: World, action: Action) -> Record:
     return {"runId": result.run_id, "final": {"fullOutput": {"value": full_output(result)}}}
 
 
+async def _recall(world: World, action: Action) -> Record:
+    thread = await world.store.get_thread(action["thread"])
+    page = await world.store.messages(action["thread"])
+    return {"result": recalled(page.items, None if thread is None else thread.resource_id)}
+
+
 async def _sleep(_: World, action: Action) -> Record:
     await asyncio.sleep(action["ms"] / 1000)
     return {}
@@ -151,7 +171,11 @@ async def _sleep(_: World, action: Action) -> Record:
 
 ACTIONS: dict[str, Callable[[World, Action], Awaitable[Record]]] = {
     "stream": _stream,
+    "resumeStream": _stream,
+    "approveToolCall": _stream,
+    "declineToolCall": _stream,
     "generate": _generate,
+    "recall": _recall,
     "sleep": _sleep,
 }
 """What performs each action."""

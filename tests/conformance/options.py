@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from riverrun import (
     Iteration,
@@ -18,7 +18,7 @@ from riverrun import (
     has_tool_call,
     step_count_is,
 )
-from riverrun.agent import RunOptions
+from riverrun.agent import Memory, Score, Scorer, TaskComplete
 from riverrun.agent.hooks import StopWhen
 from riverrun.types import ToolChoice
 from tests.conformance.values import load
@@ -35,17 +35,21 @@ SETTINGS = {
     "headers": "headers",
 }
 """Members of `modelSettings` → of Settings."""
+MEMORY = {"lastMessages": "last_messages"}
+"""Members of an agent's `memory` → of Memory."""
+THREAD = {"thread": "thread_id", "resource": "resource_id"}
+"""Members of the option `memory` → options."""
 LIMITS = {"totalMs": "total", "stepMs": "step", "firstChunkMs": "first_chunk"}
 """Members of `modelSettings.timeout` → of Timeout."""
 
 
-def call_options(options: Mapping[str, Any]) -> RunOptions:
+def call_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The keyword arguments for an action's options."""
     out: dict[str, Any] = {}
     for name, value in options.items():
         if name in TRANSLATED:
             out.update(TRANSLATED[name](value))
-    return cast("RunOptions", out)
+    return out
 
 
 def texts(value: Any) -> str | list[str]:
@@ -123,6 +127,26 @@ def _on_iteration(verdicts: Sequence[Mapping[str, Any]]) -> Callable[[Iteration]
     return judge
 
 
+def memory(value: Mapping[str, Any] | bool) -> Memory | None:
+    """How much an agent remembers: true is the default, false nothing."""
+    if isinstance(value, Mapping):
+        return Memory(**{MEMORY[name]: member for name, member in value.items()})
+    return Memory() if value else None
+
+
+def _thread(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {THREAD[name]: member for name, member in value.items() if name in THREAD}
+
+
+def _task_complete(text: str) -> TaskComplete:
+    """The task is complete when the answer contains `text`."""
+
+    def contains(answer: Any) -> Score:
+        return Score(1, "found it") if text in answer.text else Score(0, "not found")
+
+    return TaskComplete(scorers=[Scorer(contains, id="contains", name="Contains")])
+
+
 TRANSLATED: dict[str, Callable[[Any], dict[str, Any]]] = {
     "runId": lambda value: {"run_id": value},
     "maxSteps": lambda value: {"max_steps": value},
@@ -139,5 +163,11 @@ TRANSLATED: dict[str, Callable[[Any], dict[str, Any]]] = {
     "modelSettings": _model_settings,
     "providerOptions": lambda value: {"provider_options": load(value)},
     "toolCallConcurrency": lambda value: {"tool_concurrency": value},
+    "maxProcessorRetries": lambda value: {"max_processor_retries": value},
+    "memory": _thread,
+    "requireToolApproval": lambda value: {"require_tool_approval": value},
+    "task_complete_if_text_contains": lambda value: {"task_complete": _task_complete(value)},
+    "toolCallId": lambda value: {"tool_call_id": value},
+    "reason": lambda value: {"reason": value},
 }
 """What each option is in riverrun."""

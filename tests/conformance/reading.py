@@ -17,7 +17,12 @@ Record = dict[str, Any]
 LIMIT_SECONDS = 30.0
 AFTER_SECONDS = 6.0
 """What there is at least for what follows the reading: a cancelled run gives its tools 5 s."""
-STREAMS = {"textStream": "text_stream", "fullStream": "full_stream"}
+STREAMS = {
+    "textStream": "text_stream",
+    "fullStream": "full_stream",
+    "objectStream": "object_stream",
+    "elementStream": "element_stream",
+}
 """The recordings' name of a stream that may be read besides → riverrun's name of it."""
 
 

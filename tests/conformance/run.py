@@ -88,8 +88,8 @@ async def run_scenario(scenario: Mapping[str, Any]) -> dict[str, Any]:
     missing = unsupported(scenario)
     if missing:
         return {"name": name, "actions": [], "modelCalls": [], "toolExecutions": [], "unsupported": missing}
-    world = build_world(scenario)
-    actions = [await perform(world, action) for action in scenario["actions"]]
+    async with build_world(scenario) as world:
+        actions = [await perform(world, action) for action in scenario["actions"]]
     result: dict[str, Any] = {
         "name": name,
         "actions": actions,

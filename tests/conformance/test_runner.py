@@ -14,60 +14,13 @@ import pytest
 from riverrun import ModelRequest
 from riverrun.chunks import TextDeltaChunk
 from tests.conformance.models import RecordingModel
-from tests.conformance.run import Hung, main, run_file, run_scenario, watchdog
+from tests.conformance.run import Hung, main, run_file, watchdog
+from tests.conformance.small import agent, calls, perform, scenario, text, tool, types
 
 GROUPS = {"text", "reasoning", "tool", "usage", "finish", "error", "abort", "input", "raw", "sources", "files", "empty"}
 GROUPS |= {"no", "unknown", "v7", "two", "early", "reader", "client", "timeout", "prepare", "response", "script"}
-GROUPS |= {"generate", "iteration"}
-USAGE = {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}
-
-
-def text(*pieces: str, finish: str = "stop") -> list[dict[str, Any]]:
-    """Parts of an answer in pieces of text."""
-    deltas = [{"type": "text-delta", "id": "t", "delta": piece} for piece in pieces]
-    return [{"type": "text-start", "id": "t"}, *deltas, {"type": "text-end", "id": "t"}, end(finish)]
-
-
-def end(reason: str) -> dict[str, Any]:
-    return {"type": "finish", "finishReason": reason, "usage": USAGE}
-
-
-def calls(*names: str, arguments: str = '{"n":2}') -> list[dict[str, Any]]:
-    """Parts of an answer that calls tools."""
-    made = [
-        {"type": "tool-call", "toolCallId": f"call-{number}", "toolName": name, "input": arguments}
-        for number, name in enumerate(names)
-    ]
-    return [*made, end("tool-calls")]
-
-
-def agent(*answers: list[dict[str, Any]] | dict[str, Any], **more: Any) -> dict[str, Any]:
-    """An agent whose model gives these answers: lists of parts, or whole calls."""
-    return {"model": [{"parts": answer} if isinstance(answer, list) else answer for answer in answers], **more}
-
-
-def tool(*ops: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"description": "d", "execute": list(ops), **more}
-
-
-def scenario(main_agent: dict[str, Any], *actions: dict[str, Any]) -> dict[str, Any]:
-    listed = actions or ({},)
-    return {
-        "name": "one",
-        "agents": {"main": main_agent},
-        "actions": [{"op": "stream", "input": "Hi", **action} for action in listed],
-    }
-
-
-async def perform(main_agent: dict[str, Any], *actions: dict[str, Any]) -> dict[str, Any]:
-    """The result of a scenario of one agent; nothing of it may go on."""
-    result = await run_scenario(scenario(main_agent, *actions))
-    assert "tasksLeft" not in result
-    return result
-
-
-def types(record: dict[str, Any]) -> list[str]:
-    return [chunk["type"] for chunk in record["chunks"]]
+GROUPS |= {"generate", "iteration", "tripwire", "output", "object", "approval", "suspend", "resume", "subagent"}
+GROUPS |= {"memory", "task"}
 
 
 # -- results
@@ -312,13 +265,13 @@ def write(folder: Path, name: str, content: dict[str, Any]) -> None:
 
 def test_the_command_writes_a_result_for_each_scenario(tmp_path: Path) -> None:
     write(tmp_path / "in", "text_a", scenario(agent(text("a"))))
-    write(tmp_path / "in", "text_b", scenario(agent(text("b"), memory=True)))
+    write(tmp_path / "in", "text_b", scenario(agent(text("b"), durable=True)))
     write(tmp_path / "in", "tool_c", scenario(agent(text("c"))))
     assert main(["--scenarios", str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--only", "text_*,x"]) == 0
     written = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "out").iterdir()}
     assert written.keys() == {"text_a", "text_b"}
     assert written["text_a"]["actions"][0]["final"]["text"] == {"value": "a"}
-    assert (written["text_b"]["actions"], written["text_b"]["unsupported"]) == ([], ["memory"])
+    assert (written["text_b"]["actions"], written["text_b"]["unsupported"]) == ([], ["durable agents"])
 
 
 def test_a_scenario_that_breaks_the_runner_does_not_stop_the_others(

@@ -25,6 +25,10 @@ class Context:
     async def emit(self, name: str, data: Any = None, **members: Any) -> None:
         self.written.append({"type": name, "data": data, **members})
 
+    async def suspend(self, payload: Any) -> Any:
+        self.written.append(payload)
+        return {"answer": "yes"}
+
     async def wait_cancelled(self) -> None:
         self.waited = True
 
@@ -80,6 +84,13 @@ async def test_raises_first_raises_only_in_the_first_executions() -> None:
 async def test_custom_emits_a_chunk_of_the_tools_own() -> None:
     _, context = await run({"custom": {"type": "data-p", "data": {"x": 1}, "transient": True}})
     assert context.written == [{"type": "data-p", "data": {"x": 1}, "transient": True}]
+
+
+async def test_suspends_asks_once_and_goes_on_with_the_answer() -> None:
+    result, context = await run(
+        {"suspends": {"of": {"$input": "city"}}}, {"suspends": 2}, {"returns": {"$resume": "answer"}}
+    )
+    assert (result, context.written) == ("yes", [{"of": "Oslo"}])
 
 
 async def test_waiting_for_the_abort_raises_or_returns() -> None:

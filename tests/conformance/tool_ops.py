@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from riverrun import Tool, ToolContext
+from riverrun import Agent, Tool, ToolContext
 from riverrun.chunks import from_value
 from tests.conformance.values import UNDEFINED, dump, load, tool_error
 
 
 @dataclass(kw_only=True)
 class Scope:
-    """What the templates of one execution may name. `execution` counts the tool's executions from 1."""
+    """What the templates of one execution may name, and the agents that it may call.
+
+    `resume` is the answer to what the tool has asked for; `execution` counts the tool's executions from 1.
+    """
 
     input: Any
     resume: Any = UNDEFINED
     state: Any = UNDEFINED
     execution: int = 1
+    agents: Mapping[str, Agent] = field(default_factory=dict)
 
 
 def resolve(template: Any, scope: Scope) -> Any:
@@ -108,6 +112,20 @@ async def _waits_for_abort_then_returns(op: Mapping[str, Any], scope: Scope, ctx
     return _result(op["wait_abort_then_return"], scope)
 
 
+async def _suspends(op: Mapping[str, Any], scope: Scope, ctx: ToolContext) -> Any:
+    if scope.resume is UNDEFINED:
+        scope.resume = await ctx.suspend(resolve(op["suspends"], scope))
+    return GO_ON
+
+
+async def _calls_agent(op: Mapping[str, Any], scope: Scope, ctx: ToolContext) -> Any:
+    called = op["calls_agent"]
+    async with scope.agents[called["agent"]].stream(_result(called["input"], scope)) as run:
+        async for chunk in run:
+            await ctx.write(chunk)
+        return {"text": await run.text}
+
+
 def _result(template: Any, scope: Scope) -> Any:
     value = resolve(template, scope)
     return None if value is UNDEFINED else value
@@ -122,6 +140,8 @@ OPS: dict[str, Op] = {
     "custom": _custom,
     "wait_abort": _waits_for_abort,
     "wait_abort_then_return": _waits_for_abort_then_returns,
+    "suspends": _suspends,
+    "calls_agent": _calls_agent,
 }
 
 
@@ -139,31 +159,40 @@ async def run_ops(ops: Sequence[Mapping[str, Any]], scope: Scope, ctx: ToolConte
     return None
 
 
-def build_tool(key: str, spec: Mapping[str, Any], executions: list[dict[str, Any]]) -> Tool:
-    """The scenario's tool `key`; each execution is noted in `executions`."""
+def build_tool(
+    key: str, spec: Mapping[str, Any], executions: list[dict[str, Any]], agents: Mapping[str, Agent]
+) -> Tool:
+    """The scenario's tool `key`; each execution is noted in `executions`. It may call `agents`."""
     return Tool(
         name=key,
         id=spec.get("id"),
         description=spec.get("description", ""),
         input_schema=spec.get("inputSchema"),
         output_schema=spec.get("outputSchema"),
-        execute=None if spec.get("client") else _body(key, spec.get("execute", []), executions),
+        suspend_schema=spec.get("suspendSchema"),
+        resume_schema=spec.get("resumeSchema"),
+        requires_approval=spec.get("requires_approval", False),
+        execute=None if spec.get("client") else _body(key, spec.get("execute", []), executions, agents),
         to_model_output=_to_model_output(spec.get("to_model_output")),
     )
 
 
 def _body(
-    key: str, ops: Sequence[Mapping[str, Any]], executions: list[dict[str, Any]]
+    key: str, ops: Sequence[Mapping[str, Any]], executions: list[dict[str, Any]], agents: Mapping[str, Agent]
 ) -> Callable[[dict[str, Any], ToolContext], Awaitable[Any]]:
     count = 0
 
     async def execute(args: dict[str, Any], ctx: ToolContext) -> Any:
         nonlocal count
         count += 1
-        executions.append({"tool": key, "input": dump(args), "toolCallId": ctx.tool_call_id})
-        return await run_ops(ops, Scope(input=args, execution=count), ctx)
+        executions.append({"tool": key, "input": dump(args), "toolCallId": ctx.tool_call_id, **_resumed(ctx)})
+        return await run_ops(ops, Scope(input=args, execution=count, agents=agents), ctx)
 
     return execute
+
+
+def _resumed(ctx: ToolContext) -> dict[str, Any]:
+    return {"resumeData": dump(ctx.resumed[-1])} if ctx.resumed else {}
 
 
 def _to_model_output(template: Any) -> Callable[[Any], Any] | None:

@@ -6,12 +6,14 @@ runner a part adds to these tables, adds its other words to PERFORMED, and takes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tests.conformance.actions import ACTIONS
-from tests.conformance.options import LIMITS, SETTINGS, TRANSLATED
+from tests.conformance.options import LIMITS, MEMORY, SETTINGS, THREAD, TRANSLATED
+from tests.conformance.processors import HOOKS, LISTS
 from tests.conformance.reading import STREAMS
+from tests.conformance.structured import MEMBERS
 from tests.conformance.tool_ops import OPS, op_name
 
 PERFORMED: dict[str, frozenset[str]] = {
@@ -19,18 +21,26 @@ PERFORMED: dict[str, frozenset[str]] = {
     "mastra": frozenset({"storage"}),
     "agent": frozenset(
         {"id", "name", "description", "instructions", "model", "models", "modelSpec", "tools", "maxRetries"}
-    ),
+    )
+    | {"agents", "memory", "maxProcessorRetries", *LISTS},
+    "memory": frozenset(MEMORY),
+    "processor": frozenset({"id", *HOOKS}),
+    **{f"processor {hook}": words for hook, words in HOOKS.items()},
     "models entry": frozenset({"calls"}),
     "call": frozenset({"parts", "throws", "request", "response", "pace_ms", "ignoreAbort"}),
     "pseudo part": frozenset({"$sleep", "$await_abort", "$stream_error"}),
     "tool": frozenset(
         {"description", "inputSchema", "outputSchema", "client", "id", "execute", "to_model_output"},
-    ),
+    )
+    | {"requires_approval", "suspendSchema", "resumeSchema"},
     "tool operation": frozenset(OPS),
     "action": frozenset(ACTIONS),
     "member of an action": frozenset({"op", "agent", "input", "options", "ms", "timeout_ms", "wait_after_ms"})
-    | {"hooks", "stop_after", "early", "also_read", "second_reader", "full_output"},
-    "option": frozenset({*TRANSLATED, "abort"}),
+    | {"hooks", "stop_after", "early", "also_read", "second_reader", "full_output"}
+    | {"resumeData", "thread", "resource"},
+    "option": frozenset({*TRANSLATED, *LISTS, "structuredOutput", "abort"}),
+    "memory option": frozenset(THREAD),
+    "structured output": frozenset({*MEMBERS, "schema", "model"}),
     "abort": frozenset({"before", "on_type", "count", "after_ms"}),
     "model setting": frozenset({*SETTINGS, "timeout", "maxRetries"}),
     "time limit": frozenset(LIMITS),
@@ -45,37 +55,17 @@ LATER: dict[str, dict[str, str]] = {
     "scenario": {"workflows": "workflows"},
     "mastra": {"backgroundTasks": "background tasks"},
     "agent": {
-        "memory": "memory",
         "goal": "goals",
-        "agents": "subagents",
         "workflows": "workflows",
         "backgroundTasks": "background tasks",
-        "inputProcessors": "processors",
-        "outputProcessors": "processors",
-        "errorProcessors": "processors",
-        "maxProcessorRetries": "processors",
         "durable": "durable agents",
     },
-    "tool": {
-        "requires_approval": "suspension",
-        "suspendSchema": "suspension",
-        "resumeSchema": "suspension",
-        "background": "background tasks",
-    },
-    "tool operation": {
-        "suspends": "suspension",
-        "calls_agent": "subagents",
-        "bail": "workflows",
-        "set_state": "workflows",
-    },
+    "tool": {"background": "background tasks"},
+    "tool operation": {"bail": "workflows", "set_state": "workflows"},
     "action": {
         "streamUntilIdle": "background tasks",
-        "resumeStream": "suspension",
-        "approveToolCall": "suspension",
-        "declineToolCall": "suspension",
         "setObjective": "goals",
         "getObjective": "goals",
-        "recall": "memory",
         "bg_resume": "background tasks",
         "bg_cancel": "background tasks",
         "bg_list": "background tasks",
@@ -85,19 +75,8 @@ LATER: dict[str, dict[str, str]] = {
         "workflow_resume": "workflows",
         "workflow_timetravel": "workflows",
     },
-    "option": {
-        "memory": "memory",
-        "untilIdle": "background tasks",
-        "maxIdleMs": "background tasks",
-        "structuredOutput": "structured output",
-        "requireToolApproval": "suspension",
-        "task_complete_if_text_contains": "task completion",
-        "inputProcessors": "processors",
-        "outputProcessors": "processors",
-        "maxProcessorRetries": "processors",
-    },
+    "option": {"untilIdle": "background tasks", "maxIdleMs": "background tasks"},
     "hook": {"cancel_task": "background tasks", "resume_task": "background tasks"},
-    "stream": {"objectStream": "structured output", "elementStream": "structured output"},
 }
 
 
@@ -127,18 +106,32 @@ def _words(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _agent_words(agent: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _all("agent", agent)
-    calls = list(agent.get("model", []))
+    yield from _processor_words(agent)
+    if isinstance(agent.get("memory"), Mapping):
+        yield from _all("memory", agent["memory"])
+    yield from _call_words(agent.get("model", []))
     for entry in agent.get("models", []):
         yield from _all("models entry", entry)
-        calls += entry.get("calls", [])
+        yield from _call_words(entry.get("calls", []))
+    for tool in agent.get("tools", {}).values():
+        yield from _all("tool", tool)
+        yield from (("tool operation", op_name(op)) for op in tool.get("execute", []))
+
+
+def _call_words(calls: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     for call in calls:
         yield from _all("call", call)
         for part in call.get("parts", []):
             if part["type"].startswith("$"):
                 yield "pseudo part", part["type"]
-    for tool in agent.get("tools", {}).values():
-        yield from _all("tool", tool)
-        yield from (("tool operation", op_name(op)) for op in tool.get("execute", []))
+
+
+def _processor_words(listing: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Of the processors that an agent or options list."""
+    for processor in (processor for name in LISTS for processor in listing.get(name, [])):
+        yield from _all("processor", processor)
+        for hook in processor.keys() & HOOKS.keys():
+            yield from _all(f"processor {hook}", processor[hook])
 
 
 def _action_words(action: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -153,6 +146,11 @@ def _action_words(action: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _option_words(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _all("option", options)
+    yield from _processor_words(options)
+    yield from _all("memory option", options.get("memory", {}))
+    structured = options.get("structuredOutput", {})
+    yield from _all("structured output", structured)
+    yield from _call_words(structured.get("model", []))
     yield from _all("abort", options.get("abort", {}))
     yield from _setting_words(options.get("modelSettings", {}))
     stops = options.get("stopWhen", [])

@@ -4,35 +4,44 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any, TypedDict, Unpack, cast
 
 from riverrun.agent.cancellation import Cancellation
 from riverrun.agent.checks import check_options
 from riverrun.agent.choice import checked_choice, offered
+from riverrun.agent.completion import TaskComplete
+from riverrun.agent.delegate import delegate
 from riverrun.agent.hooks import OnIteration, PrepareStep, StopWhen, step_count_is
 from riverrun.agent.inputs import to_messages
-from riverrun.agent.loop import AgentLoop, Plan
-from riverrun.agent.overlay import laid_over, merged
+from riverrun.agent.keeping import Keeper, Memory, claimed
+from riverrun.agent.loop import AgentLoop
+from riverrun.agent.plan import Plan
 from riverrun.agent.run import Run
+from riverrun.agent.saved import SavedRun
 from riverrun.chunks import ChunkType, Message, Result, SystemMessage
 from riverrun.errors import ConfigError
 from riverrun.models import resolve_model
+from riverrun.processors import Processor
+from riverrun.processors.overlay import laid_over, merged
+from riverrun.schema import Mismatch
+from riverrun.store import AnyStore, InMemoryStore, Page, Snapshot
 from riverrun.streams import Log
-from riverrun.tools import Tool, tool
+from riverrun.structured import StructuredOutput
+from riverrun.tools import Approval, Tool, tool
 from riverrun.types import Input, Model, Settings, Timeout, ToolChoice
 
 DEFAULT_MAX_STEPS = 5
 """Steps of a run for which neither `max_steps` nor `stop_when` is given."""
 
-ToolLike = Tool | Callable[..., Any]
+LEASE = 30.0
+"""Seconds after which a resumed run whose process has died may be resumed again."""
 
 
-class RunOptions(TypedDict, total=False):
-    """What `stream` and `generate` take beside the input; None is as good as left out. Settings, provider options and
-    time limits are laid over the agent's own; other options take their place."""
+class ResumeOptions(TypedDict, total=False):
+    """What a run takes beside its input and its id; None is as good as left out. Settings, provider options and time
+    limits are laid over the agent's own; other options take their place."""
 
-    run_id: str | None
-    """Goes on every chunk; made up when it is not given."""
     deps: Any
     """Handed to tools (`ToolContext.deps`) and hooks."""
     instructions: str | Sequence[str] | None
@@ -41,7 +50,7 @@ class RunOptions(TypedDict, total=False):
     """In addition to the instructions."""
     context: Input | None
     """Messages that the model sees in this run and that are no part of the conversation."""
-    tools: Sequence[ToolLike] | None
+    tools: Sequence[Tool | Agent | Callable[..., Any]] | None
     """In addition to the agent's."""
     tool_choice: ToolChoice | None
     """Whether and which tool the model is to call: "auto", "none", "required" or NamedTool."""
@@ -55,6 +64,20 @@ class RunOptions(TypedDict, total=False):
     """Asked before each step for what is to be different in it."""
     on_iteration: OnIteration | None
     """Asked after each step whether to go on."""
+    task_complete: TaskComplete | None
+    """Asks whether an answer completes the task, before the run ends with it."""
+    output: Any
+    """What the answer is to be: a type, a JSON Schema or StructuredOutput."""
+    processors: Sequence[Processor] | None
+    """What stands between the agent, its model and its readers."""
+    max_processor_retries: int | None
+    """How often processors may have an answer given again."""
+    require_tool_approval: Approval | None
+    """Whether tools that say nothing of it themselves have to be approved."""
+    thread_id: str | None
+    """The conversation that the run belongs to, for agents with a memory."""
+    resource_id: str | None
+    """Whom the thread belongs to, most often a user."""
     settings: Settings | None
     """Laid over the agent's."""
     provider_options: Mapping[str, Mapping[str, Any]] | None
@@ -71,6 +94,13 @@ class RunOptions(TypedDict, total=False):
     """Go on without readers, and without the Run being held."""
 
 
+class RunOptions(ResumeOptions, total=False):
+    """What `stream` and `generate` take beside the input."""
+
+    run_id: str | None
+    """Goes on every chunk; made up when it is not given."""
+
+
 class Agent:
     """Answers inputs with runs.
 
@@ -78,6 +108,12 @@ class Agent:
     asked in order when the first fails. `tools` are functions (see `tool`) or Tools. A run stops after `max_steps`
     steps or when one of `stop_when` says so; after 5 steps when neither is given. `max_retries` counts further tries of
     a failed model call, `timeout` is in seconds.
+
+    `output` is what answers are to be (a pydantic model or any other type, a JSON Schema, a StructuredOutput);
+    `processors` look at what goes in and comes out, and may change or stop it. Tools that say nothing of it themselves
+    wait for approval when `require_tool_approval` is True, or a function of the arguments that says so. Runs that wait
+    are kept in the `store` (in memory without one), from which `resume_stream` takes them, for `lease` seconds at a
+    time; `memory` is what the agent remembers of threads there. An Agent among the tools gets tasks handed to it.
 
     An agent keeps no state: any number of runs may go on side by side.
     """
@@ -88,7 +124,7 @@ class Agent:
         *,
         model: str | Model | Sequence[str | Model],
         instructions: str | Sequence[str] | None = None,
-        tools: Sequence[ToolLike] | None = None,
+        tools: Sequence[Tool | Agent | Callable[..., Any]] | None = None,
         max_steps: int | None = None,
         stop_when: StopWhen | Sequence[StopWhen] | None = None,
         settings: Settings | None = None,
@@ -96,6 +132,14 @@ class Agent:
         timeout: Timeout | None = None,
         max_retries: int = 2,
         tool_concurrency: int = 10,
+        description: str = "",
+        output: Any = None,
+        processors: Sequence[Processor] = (),
+        max_processor_retries: int | None = None,
+        require_tool_approval: Approval = False,
+        store: AnyStore | None = None,
+        memory: Memory | None = None,
+        lease: float = LEASE,
     ) -> None:
         check_options(
             {
@@ -125,18 +169,86 @@ class Agent:
         self.timeout = timeout or Timeout()
         self.max_retries = max_retries
         self.tool_concurrency = tool_concurrency
+        self.description = description
+        self.output = _structured(output)
+        self.processors = list(processors)
+        self.max_processor_retries = max_processor_retries
+        self.require_tool_approval = require_tool_approval
+        self.store: AnyStore = InMemoryStore() if store is None else store
+        self.memory = memory
+        self.lease = lease
 
     def stream(self, input: Input, /, **options: Unpack[RunOptions]) -> Run:
         """Start a run; the options are those of RunOptions.
 
         Raises ConfigError for an input or option that cannot work; whatever happens in the run is a chunk.
         """
-        plan = self._plan(input, _given(options))
+        given = _given(options)
+        plan = self._plan(input, given)
+        keeper = self._keeper(plan.run_id, given)
 
         async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
-            await AgentLoop(plan, log, cancellation).run()
+            await AgentLoop(plan, log, cancellation, keeper).run()
 
-        return Run(work, run_id=plan.run_id, detached=bool(options.get("detached")))
+        return Run(work, run_id=plan.run_id, detached=bool(given.get("detached")), typed=_typed(plan))
+
+    async def resume_stream(
+        self, data: Any, /, *, run_id: str, tool_call_id: str | None = None, **options: Unpack[ResumeOptions]
+    ) -> Run:
+        """Go on with a run that waits, in this process or another: `data` is the answer to one of its calls.
+
+        `tool_call_id` says which when several wait. The options of the run are those that it was started with, but for
+        functions and `deps`, which have to be given again; what is given here takes their place.
+        Raises RunNotSuspendedError when there is nothing to resume, ConfigError for an answer to no call.
+        """
+        given = _given(cast("RunOptions", options))
+        held = await claimed(self.store, run_id, agent_id=self.name, lease=self.lease)
+        try:
+            saved = SavedRun.of(held.state).answered(tool_call_id, data)
+        except ConfigError:
+            await self.store.suspend(held)
+            raise
+        given = cast("RunOptions", {**_restored(saved.options), **given, "run_id": run_id})
+        plan = replace(self._plan([], given), context=saved.context, message_id=saved.message_id)
+        keeper = self._keeper(run_id, given, held)
+
+        async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
+            await AgentLoop(plan, log, cancellation, keeper, saved).run()
+
+        return Run(work, run_id=run_id, detached=bool(given.get("detached")), before=saved.log, typed=_typed(plan))
+
+    async def approve_tool_call(
+        self, *, run_id: str, tool_call_id: str | None = None, **options: Unpack[ResumeOptions]
+    ) -> Run:
+        """Let a call run that waits for approval. Raises as `resume_stream` does."""
+        return await self.resume_stream({"approved": True}, run_id=run_id, tool_call_id=tool_call_id, **options)
+
+    async def decline_tool_call(
+        self,
+        *,
+        run_id: str,
+        tool_call_id: str | None = None,
+        reason: str | None = None,
+        **options: Unpack[ResumeOptions],
+    ) -> Run:
+        """Do not let a call run that waits for approval; the model is told, with the reason. Raises as
+        `resume_stream` does.
+        """
+        decision = {"approved": False, "reason": reason}
+        return await self.resume_stream(decision, run_id=run_id, tool_call_id=tool_call_id, **options)
+
+    async def list_suspended_runs(
+        self,
+        *,
+        thread_id: str | None = None,
+        resource_id: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Page[Snapshot]:
+        """The runs of this agent that wait, the oldest first."""
+        return await self.store.list_snapshots(
+            agent_id=self.name, thread_id=thread_id, resource_id=resource_id, limit=limit, offset=offset
+        )
 
     async def generate(self, input: Input, /, **options: Unpack[RunOptions]) -> Result:
         """Run to the end and give the result. Takes what `stream` takes; raises RunError when the run fails."""
@@ -162,6 +274,11 @@ class Agent:
             stop_when=self._stop_conditions(options),
             prepare_step=options.get("prepare_step"),
             on_iteration=options.get("on_iteration"),
+            task_complete=options.get("task_complete"),
+            processors=options.get("processors") or self.processors,
+            max_processor_retries=options.get("max_processor_retries", self.max_processor_retries),
+            output=_structured(options["output"]) if "output" in options else self.output,
+            require_tool_approval=options.get("require_tool_approval") or self.require_tool_approval,
             settings=laid_over(self.settings, options.get("settings")),
             provider_options=merged(self.provider_options, options.get("provider_options")),
             include_raw=options.get("include_raw", False),
@@ -169,6 +286,22 @@ class Agent:
             tool_concurrency=options.get("tool_concurrency") or self.tool_concurrency,
             max_retries=self.max_retries if retries is None else retries,
             deps=options.get("deps"),
+            saved_options=_kept(options),
+        )
+
+    def _keeper(self, run_id: str, options: RunOptions, held: Snapshot | None = None) -> Keeper:
+        thread_id = held.thread_id if held is not None else options.get("thread_id")
+        if thread_id is not None and self.memory is None:
+            raise ConfigError(f"agent '{self.name}' has no memory for a thread: Agent(…, memory=Memory())")
+        return Keeper(
+            self.store,
+            run_id=run_id,
+            agent_id=self.name,
+            memory=self.memory,
+            thread_id=thread_id,
+            resource_id=held.resource_id if held is not None else options.get("resource_id"),
+            held=held,
+            lease=self.lease,
         )
 
     def _system_messages(self, options: RunOptions, given: Sequence[Message]) -> list[SystemMessage]:
@@ -187,8 +320,11 @@ class Agent:
         return f"<Agent {self.name}>"
 
 
+_OPTIONS = {*ResumeOptions.__annotations__, *RunOptions.__annotations__}
+
+
 def _given(options: RunOptions) -> RunOptions:
-    unknown = options.keys() - RunOptions.__annotations__.keys()
+    unknown = options.keys() - _OPTIONS
     if unknown:
         raise ConfigError(f"a run has no option {', '.join(sorted(unknown))}; see riverrun.agent.RunOptions")
     check_options(options)
@@ -203,10 +339,60 @@ def _listed(conditions: StopWhen | Sequence[StopWhen] | None) -> list[StopWhen]:
     return [conditions] if callable(conditions) else list(conditions or ())
 
 
-def _by_name(tools: Sequence[ToolLike]) -> dict[str, Tool]:
+def _structured(output: Any) -> StructuredOutput[Any] | None:
+    return output if output is None or isinstance(output, StructuredOutput) else StructuredOutput(output)
+
+
+def _typed(plan: Plan) -> Callable[[Any], Any] | None:
+    """What makes the value of a structured answer's JSON; a fallback is as the caller gave it."""
+    output = plan.output
+    if output is None:
+        return None
+
+    def value(answer: Any) -> Any:
+        try:
+            return output.output_type.validate(answer)
+        except Mismatch:
+            return output.fallback if output.error_strategy == "fallback" else answer
+
+    return value
+
+
+_SAVED = (
+    "instructions",
+    "system",
+    "active_tools",
+    "max_steps",
+    "max_retries",
+    "max_processor_retries",
+    "tool_concurrency",
+    "include_raw",
+    "provider_options",
+)
+"""Options that a run keeps while it waits, as they are."""
+
+
+def _kept(options: RunOptions) -> dict[str, Any]:
+    kept = {name: options[name] for name in _SAVED if name in options}  # type: ignore[literal-required]
+    settings, approval = options.get("settings"), options.get("require_tool_approval")
+    if settings is not None:
+        kept["settings"] = {name: value for name, value in asdict(settings).items() if value is not None}
+    if isinstance(approval, bool):
+        kept["require_tool_approval"] = approval
+    return kept
+
+
+def _restored(kept: Mapping[str, Any]) -> dict[str, Any]:
+    restored = dict(kept)
+    if "settings" in restored:
+        restored["settings"] = Settings(**restored["settings"])
+    return restored
+
+
+def _by_name(tools: Sequence[Tool | Agent | Callable[..., Any]]) -> dict[str, Tool]:
     found: dict[str, Tool] = {}
     for item in tools:
-        made = item if isinstance(item, Tool) else tool(item)
+        made = item if isinstance(item, Tool) else delegate(item) if isinstance(item, Agent) else tool(item)
         if made.name in found:
             raise ConfigError(f"two tools are named '{made.name}'")
         found[made.name] = made

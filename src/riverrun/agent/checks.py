@@ -55,7 +55,9 @@ def _are_provider_options(value: object) -> bool:
 
 
 def _is_tool(value: object) -> bool:
-    return isinstance(value, Tool) or (callable(value) and not isinstance(value, type))
+    if isinstance(value, Tool) or hasattr(value, "resume_stream"):  # an Agent
+        return True
+    return callable(value) and not isinstance(value, type)
 
 
 def _is_string(value: object) -> bool:
@@ -69,7 +71,7 @@ _CHECKS: dict[str, tuple[str, Check]] = {
     "run_id": ("a text", _is_text),
     "instructions": _TEXTS,
     "system": _TEXTS,
-    "tools": ("a list of functions and Tools", _list_of(_is_tool)),
+    "tools": ("a list of functions, Tools and Agents", _list_of(_is_tool)),
     "active_tools": ("a list of tool names", _list_of(_is_string)),
     "max_steps": ("a whole number from 1 on", _at_least(1)),
     "max_retries": ("a whole number from 0 on", _at_least(0)),

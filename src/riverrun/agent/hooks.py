@@ -5,41 +5,12 @@ Each hook is one function of one frozen value.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from riverrun.chunks import Message, Step
-from riverrun.types import Input, Model, Settings, ToolChoice
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepInfo:
-    """What is known before a step. `number` counts from 0; `messages` are those that the model will see."""
-
-    number: int
-    steps: Sequence[Step]
-    messages: Sequence[Message]
-    model: Model
-    run_id: str
-    deps: Any = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepChanges:
-    """What is to be different in the coming step, and in it alone. None: as configured.
-
-    Settings and provider options are laid over the run's.
-    """
-
-    model: str | Model | None = None
-    instructions: str | None = None
-    messages: Input | None = None
-    tool_choice: ToolChoice | None = None
-    active_tools: Sequence[str] | None = None
-    settings: Settings | None = None
-    provider_options: Mapping[str, Mapping[str, Any]] | None = None
-
+from riverrun.chunks import Step
+from riverrun.processors.step import StepChanges, StepInfo
 
 PrepareStep: TypeAlias = Callable[[StepInfo], StepChanges | Awaitable[StepChanges | None] | None]
 
@@ -65,7 +36,7 @@ class Verdict:
     """What to do after a step.
 
     `go_on` False stops the run (after one more step when there is feedback), True asks for another step. `feedback` is
-    put before the model as an assistant message when the run goes on.
+    put before the model as a user's message when the run goes on: some models do not go on from their own words.
     """
 
     go_on: bool | None = None

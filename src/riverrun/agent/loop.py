@@ -1,33 +1,43 @@
 """The agent's loop: a step is a model call and the tool calls it led to; steps follow until one answers.
 
 `AgentLoop.run` writes the whole stream of a run to its log, start to finish, and always ends it: with an answer, an
-error, or an abort. It never raises but CancelledError, when it was not the run itself that was cancelled.
+error, an abort, a tripwire, or a call that waits. It never raises but CancelledError, when it was not the run itself
+that was cancelled.
 """
 
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
+import msgspec
+
+from riverrun.agent.asking import asked
 from riverrun.agent.cancellation import Cancellation, RunCancelled
-from riverrun.agent.choice import checked_choice, offered
-from riverrun.agent.hooks import Iteration, OnIteration, PrepareStep, StepChanges, StepInfo, StopWhen, Verdict
-from riverrun.agent.inputs import answer_messages, sealed, to_messages
-from riverrun.agent.overlay import laid_over, merged
+from riverrun.agent.completion import Candidate, feedback
+from riverrun.agent.hooks import Iteration, Verdict
+from riverrun.agent.inputs import answer_messages, sealed
+from riverrun.agent.keeping import Keeper
+from riverrun.agent.outlet import Outlet
+from riverrun.agent.plan import Plan
+from riverrun.agent.preparation import Prepared, prepared
+from riverrun.agent.saved import SavedRun
 from riverrun.agent.step import Answer, ask
-from riverrun.agent.toolcalls import ToolCalls
+from riverrun.agent.structuring import settled, structured
+from riverrun.agent.titles import title_of
+from riverrun.agent.toolcalls import ToolCalls, Waiting
 from riverrun.chunks import (
     AbortChunk,
     AbortPayload,
-    AssistantMessage,
     ChunkType,
+    DataChunk,
     ErrorChunk,
     ErrorPayload,
     FinishChunk,
     FinishPayload,
+    IsTaskCompleteChunk,
     Message,
     Messages,
     Response,
@@ -36,97 +46,93 @@ from riverrun.chunks import (
     Step,
     StepFinishChunk,
     StepFinishPayload,
-    StepMetadata,
     StepOutput,
     StepResult,
-    SystemMessage,
     TextPart,
     ToolCallPayload,
     Usage,
     UserMessage,
     run_usage,
 )
-from riverrun.errors import ConfigError, ModelError, TimeoutExceeded
-from riverrun.models import resolve_model
+from riverrun.errors import ModelError, TimeoutExceeded, TripwireError
+from riverrun.processors import Pipeline, retry_feedback, tripwire_chunk, tripwire_payload
 from riverrun.streams import Log
-from riverrun.tools import Tool
-from riverrun.types import Model, ModelRequest, Settings, Timeout, ToolChoice
-
-A = TypeVar("A")
-R = TypeVar("R")
 
 _FINAL = {"stop", "error", "length", "content-filter", None}
 """Reasons after which a step is not followed by another, unless tools were called."""
 _CUT_OFF = {"error", "length", "content-filter"}
 """Reasons after which not even tool calls are followed by another step."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """Everything that one run is told at its start."""
-
-    run_id: str
-    message_id: str
-    agent_id: str
-    models: Sequence[Model]
-    instructions: Sequence[SystemMessage]
-    context: Sequence[Message]
-    messages: Sequence[Message]
-    tools: Mapping[str, Tool]
-    tool_choice: ToolChoice
-    active_tools: Sequence[str] | None
-    stop_when: Sequence[StopWhen]
-    prepare_step: PrepareStep | None
-    on_iteration: OnIteration | None
-    settings: Settings
-    provider_options: Mapping[str, Mapping[str, Any]]
-    include_raw: bool
-    timeout: Timeout
-    tool_concurrency: int
-    max_retries: int
-    deps: Any
-
-
-@dataclass(slots=True)
-class _Step:
-    """What is to be done in one step, after its hook was asked."""
-
-    models: Sequence[Model]
-    first_model: int
-    request: ModelRequest
-    tools: Mapping[str, Tool]
+_API_ERROR_RETRIES = 10
+"""How often processors may have a failed model call asked again, when no budget is set."""
 
 
 @dataclass(slots=True)
 class AgentLoop:
-    """One run of an agent."""
+    """One run of an agent. `saved` is a run that waited, which goes on."""
 
     plan: Plan
     log: Log[ChunkType]
     cancellation: Cancellation
+    keeper: Keeper
+    saved: SavedRun | None = None
     steps: list[Step] = field(default_factory=list[Step])
     answers: list[Message] = field(default_factory=list[Message])
+    recalled: list[Message] = field(default_factory=list[Message])
+    given: list[Message] = field(default_factory=list[Message])
     model_index: int = 0
     answer: Answer | None = None
     """The answer under way."""
     last_step: bool = False
+    retries: int = 0
+    feedback: str | None = None
+    """What processors have against the last answer."""
+    pipeline: Pipeline = field(init=False)
+
+    def __post_init__(self) -> None:
+        plan = self.plan
+        self.given = [*plan.messages]
+        self.pipeline = Pipeline(
+            plan.processors, run_id=plan.run_id, agent_name=plan.agent_id, emit_chunk=_into(self.log), deps=plan.deps
+        )
 
     async def run(self) -> None:
-        """Take steps until the run is over."""
-        self._write(StartChunk(StartPayload(id=self.plan.agent_id, message_id=self.plan.message_id), **self._from))
-        if self.plan.timeout.total is not None:
-            self.cancellation.limit(self.plan.timeout.total)
+        """Take steps until the run is over or waits."""
+        self.keeper.hold()
         try:
-            await self._take_steps()
+            if self.plan.timeout.total is not None:
+                self.cancellation.limit(self.plan.timeout.total)
+            if self.saved is None:
+                await self._begin()
+                await self._take_steps()
+            else:
+                await self._go_on(self.saved)
         except RunCancelled:
-            self._stop()
+            await self._stop()
         except asyncio.CancelledError:
-            asked = self.cancellation.event.is_set()
-            self._stop()
-            if not asked:
+            is_asked = self.cancellation.event.is_set()
+            await self._stop()
+            if not is_asked:
                 raise
+        except TripwireError as tripwire:
+            await self._trip(tripwire)
         except Exception as error:
-            self._fail(error)
+            await self._fail(error)
+        finally:
+            await self.keeper.release()
+
+    async def _begin(self) -> None:
+        """Look at the input and recall what was said before; then the run starts."""
+        start = StartChunk(StartPayload(id=self.plan.agent_id, message_id=self.plan.message_id), **self._from)
+        if not self.pipeline.has("process_input"):
+            self._write(start)
+            self.recalled = await self.keeper.recall()
+            return
+        self.recalled = await self.keeper.recall()
+        messages = await self.pipeline.process_input([*self.recalled, *self.given])
+        before = set(map(id, self.recalled))
+        self.recalled = [message for message in messages if id(message) in before]
+        self.given = [message for message in messages if id(message) not in before]
+        self._write(start)
 
     # -- steps
 
@@ -134,105 +140,174 @@ class AgentLoop:
         while True:
             if self.cancellation.mode is not None:
                 raise RunCancelled
-            step = await self._prepare()
-            self._stop_if_asked()
-            answer = self.answer = Answer(
-                message_id=self.plan.message_id, model=step.models[step.first_model], model_index=step.first_model
-            )
-            await ask(
-                answer,
-                step.models,
-                step.request,
-                self.log,
-                max_retries=self.plan.max_retries,
-                limits=self.plan.timeout,
-                cancelled=self.cancellation.event,
-            )
-            self._stop_if_asked()
-            self._complain_of_nothing(answer)
-            calls = await self._run_tools(answer, step)
-            payload = await self._finish_step(answer, calls)
-            if not (payload.step_result and payload.step_result.is_continued):
-                self._finish(payload)
+            if not await self._take_step():
                 return
-            if step.models is self.plan.models:
-                self.model_index = answer.model_index
             await asyncio.sleep(0)  # readers see the step before the next one costs anything
+
+    async def _take_step(self) -> bool:
+        """Take one step. False: the run is over, or waits."""
+        self.pipeline.begin_step(len(self.steps), retry_count=self.retries)
+        step = await prepared(self.plan, self.pipeline, self._told(), self.steps, self.model_index, self.feedback)
+        self._stop_if_asked()
+        answer = self.answer = Answer(
+            message_id=self.plan.message_id, model=step.models[step.first_model], model_index=step.first_model
+        )
+        outlet = Outlet(self.log, answer.fold, self.pipeline, step.reader)
+        await ask(
+            answer,
+            step.models,
+            step.request,
+            outlet,
+            max_retries=self.plan.max_retries,
+            limits=self.plan.timeout,
+            cancelled=self.cancellation.event,
+        )
+        self._stop_if_asked()
+        if answer.error is not None and await self._is_asked_again(answer.error):
+            self._retry_step(answer)
+            return True
+        self._complain(answer)
+        await self._structure(answer, step)
+        tripwire = await self._refused(answer)
+        if tripwire is not None and tripwire.retry and self._has_retry(self.plan.max_processor_retries or 0):
+            self._refuse_step(answer, tripwire)
+            return True
+        if tripwire is not None:
+            self._finish_refused(answer, tripwire)
+            raise tripwire
+        self.feedback = None
+        calls = self._calls(answer, step, outlet)
+        return await self._run_tools(answer, calls, step)
+
+    async def _run_tools(self, answer: Answer, calls: ToolCalls, step: Prepared) -> bool:
+        """Run the step's tools and finish it. False: the run is over, or waits."""
+        if calls.calls:
+            try:
+                await calls.run(limit=self.plan.tool_concurrency)
+            finally:
+                if not calls.waits:
+                    for part in calls.parts():
+                        answer.fold.add_part(part)
+            self._stop_if_asked()
+        if calls.waits:
+            await self._suspend(answer, calls)
+            return False
+        payload = await self._finish_step(answer, calls)
+        if not (payload.step_result and payload.step_result.is_continued):
+            await self._finish(payload)
+            return False
+        if step.models is self.plan.models:
+            self.model_index = answer.model_index
+        return True
+
+    def _told(self) -> list[Message]:
+        """The conversation as the model sees it."""
+        return [*self.plan.context, *self.recalled, *self.given, *self.answers]
 
     def _stop_if_asked(self) -> None:
         """Asked wherever a hook, a model or a tool may have kept a cancellation to itself."""
         if self.cancellation.event.is_set():
             raise RunCancelled
 
-    async def _prepare(self) -> _Step:
-        plan = self.plan
-        messages = [*plan.context, *plan.messages, *self.answers]
-        changes = StepChanges()
-        if plan.prepare_step is not None:
-            info = StepInfo(
-                number=len(self.steps),
-                steps=tuple(self.steps),
-                messages=messages,
-                model=plan.models[self.model_index],
-                run_id=plan.run_id,
-                deps=plan.deps,
-            )
-            changes = await _asked(plan.prepare_step, info, StepChanges) or changes
-        tools = offered(plan.tools, plan.active_tools if changes.active_tools is None else changes.active_tools)
-        system = plan.instructions if changes.instructions is None else [SystemMessage(changes.instructions)]
-        told = messages if changes.messages is None else to_messages(changes.messages)
-        request = ModelRequest(
-            messages=[*system, *sealed(told)],
-            run_id=plan.run_id,
-            tools=[tool.spec for tool in tools.values()],
-            tool_choice=checked_choice(changes.tool_choice or plan.tool_choice, tools),
-            settings=laid_over(plan.settings, changes.settings),
-            provider_options=merged(plan.provider_options, changes.provider_options),
-            include_raw=plan.include_raw,
-        )
-        if changes.model is not None:
-            return _Step([resolve_model(changes.model)], 0, request, tools)
-        return _Step(plan.models, self.model_index, request, tools)
+    def _complain(self, answer: Answer) -> None:
+        """Tell of a failure. An answer that says it failed without saying why, or that says nothing for no reason, is
+        one too.
+        """
+        if answer.failure is not None:
+            self._write(answer.failure)
+            answer.failure = None
+        elif answer.error is None:
+            if answer.reason == "error":
+                why = 'Agent stream finished with finishReason "error" but no error payload was provided'
+            elif answer.reason == "other" and not answer.fold.has_content:
+                why = 'Agent stream finished with finishReason "other" without producing any output'
+            else:
+                return
+            answer.error = ModelError(why)
+            self._write(ErrorChunk(ErrorPayload(error=answer.error), **self._from))
 
-    def _complain_of_nothing(self, answer: Answer) -> None:
-        """An answer that says it failed without saying why, or that says nothing for no reason, is an error."""
-        if answer.error is not None:
+    async def _structure(self, answer: Answer, step: Prepared) -> None:
+        """Make the structured answer of the step, where one is wanted and the step has it."""
+        if self.plan.output is None or answer.error is not None:
             return
-        if answer.reason == "error":
-            why = 'Agent stream finished with finishReason "error" but no error payload was provided'
-        elif answer.reason == "other" and not answer.fold.has_content:
-            why = 'Agent stream finished with finishReason "other" without producing any output'
+        if step.reader is not None:
+            outcome = settled(step.reader, answer.reason)
+        elif answer.reason == "tool-calls":
+            return
         else:
-            return
-        answer.error = ModelError(why)
-        self._write(ErrorChunk(ErrorPayload(error=answer.error), **self._from))
+            outcome = await structured(self.plan.output, answer, self.plan, self._write)
+        for chunk in outcome.chunks:
+            self._write(chunk)
+        if outcome.status == "failed":
+            answer.error = outcome.error
 
-    async def _run_tools(self, answer: Answer, step: _Step) -> ToolCalls:
-        own = [call for call in answer.fold.tool_calls if not call.payload.provider_executed]
-        calls = ToolCalls(
-            calls=own,
+    def _calls(self, answer: Answer, step: Prepared, outlet: Outlet) -> ToolCalls:
+        return ToolCalls(
+            calls=[call for call in answer.fold.tool_calls if not call.payload.provider_executed],
             tools=step.tools,
-            log=self.log,
+            outlet=outlet,
             run_id=self.plan.run_id,
             agent_id=self.plan.agent_id,
             messages=step.request.messages,
             deps=self.plan.deps,
             cancelled=self.cancellation.event,
+            approval=self.plan.require_tool_approval,
         )
-        if own:
-            try:
-                await calls.run(limit=self.plan.tool_concurrency)
-            finally:
-                for part in calls.parts():
-                    answer.fold.add_part(part)
-            self._stop_if_asked()
-        return calls
 
-    async def _finish_step(self, answer: Answer, calls: ToolCalls) -> StepFinishPayload:
-        content = answer.fold.content()
+    # -- processors that do not take an answer
+
+    def _has_retry(self, budget: int) -> bool:
+        self.retries += 1
+        return self.retries <= budget
+
+    async def _is_asked_again(self, error: Exception) -> bool:
+        budget = self.plan.max_processor_retries
+        if not self.pipeline.has("process_api_error") or not await self.pipeline.process_api_error(error):
+            return False
+        return self._has_retry(_API_ERROR_RETRIES if budget is None else budget)
+
+    async def _refused(self, answer: Answer) -> TripwireError | None:
+        """What a processor has against the answer, before its tools run."""
+        if answer.error is not None or not self.pipeline.has("process_output_step"):
+            return None
+        try:
+            await self.pipeline.process_output_step(self._step(answer))
+        except TripwireError as tripwire:
+            return tripwire
+        return None
+
+    def _retry_step(self, answer: Answer) -> None:
+        self.answer = None
+        self._write_step(answer, StepResult(reason="retry", is_continued=True), steps=[])
+
+    def _refuse_step(self, answer: Answer, tripwire: TripwireError) -> None:
+        """The step counts, but what was said in it does not; the model is told why."""
+        self._record_refused(answer, tripwire)
+        self.feedback = retry_feedback(tripwire)
+        result = StepResult(
+            reason="retry",
+            is_continued=True,
+            retry_reason=tripwire.reason,
+            retry_metadata=tripwire.metadata,
+            retry_processor_id=tripwire.processor_id,
+        )
+        self._write_step(answer, result, feedback=self.feedback)
+
+    def _finish_refused(self, answer: Answer, tripwire: TripwireError) -> None:
+        self._record_refused(answer, tripwire)
+        self._write_step(answer, StepResult(reason="tripwire", is_continued=False))
+
+    def _record_refused(self, answer: Answer, tripwire: TripwireError) -> None:
+        told = msgspec.to_builtins(tripwire_payload(tripwire))
+        self.steps.append(msgspec.structs.replace(self._step(answer), tripwire=told))
+        self.answer = None
+
+    # -- the end of a step
+
+    def _step(self, answer: Answer) -> Step:
         metadata = answer.metadata()
-        step = Step(
-            content=content,
+        return Step(
+            content=answer.fold.content(),
             usage=answer.usage,
             warnings=answer.start.warnings if answer.start else None,
             request=metadata.request,
@@ -242,37 +317,53 @@ class AgentLoop:
             provider_metadata=metadata.provider_metadata,
             finish_reason=answer.reason,
         )
+
+    async def _finish_step(self, answer: Answer, calls: ToolCalls, *, resumed: bool = False) -> StepFinishPayload:
+        step = self._step(answer)
         self.steps.append(step)
-        self.answers += answer_messages(content)
+        self.answers += answer_messages(step.content)
         self.answer = None
-        goes_on = await self._goes_on(answer, calls)
+        goes_on = await self._goes_on(answer, calls) or (resumed and answer.error is None and not calls.pending)
+        if self.keeper.saves_steps:
+            await self.keeper.save([*self.given, *self.answers])
         given = answer.finish.step_result if answer.finish and answer.error is None else None
+        result = StepResult(
+            reason=answer.reason,
+            raw_reason=given.raw_reason if given else None,
+            logprobs=given.logprobs if given else None,
+            is_continued=goes_on,
+        )
+        return self._write_step(answer, result, steps=[step])
+
+    def _write_step(
+        self, answer: Answer, result: StepResult, *, steps: list[Step] | None = None, feedback: str | None = None
+    ) -> StepFinishPayload:
+        steps = self.steps[-1:] if steps is None else steps
+        metadata = answer.metadata()
         payload = StepFinishPayload(
             message_id=self.plan.message_id,
-            step_result=StepResult(
-                reason=answer.reason,
-                raw_reason=given.raw_reason if given else None,
-                logprobs=given.logprobs if given else None,
-                is_continued=goes_on,
-            ),
+            step_result=result,
             output=StepOutput(
-                text=step.text,
+                text=steps[-1].text if steps else answer.fold.text,  # the same text, not another one
                 tool_calls=[call.payload for call in answer.fold.tool_calls],
                 usage=answer.usage,
-                steps=[step],
+                steps=steps,
             ),
             metadata=metadata,
-            response=step.response,
+            response=steps[-1].response if steps else None,
+            processor_retry_feedback=feedback,
         )
         self._write(StepFinishChunk(payload, **self._from))
         return payload
 
     async def _goes_on(self, answer: Answer, calls: ToolCalls) -> bool:
-        """Whether another step follows: what the model wants, within the stop conditions, and what the hook says."""
+        """Whether another step follows: what the model wants, within the stop conditions, and what hooks say."""
         if answer.error is not None or calls.pending or self.last_step:
             return False
         wanted = answer.reason not in _FINAL or (bool(calls.calls) and answer.reason not in _CUT_OFF)
         stopped = await self._is_stopped() if wanted else None
+        if not wanted and self.plan.task_complete is not None:
+            return await self._is_incomplete(answer)
         verdict = await self._verdict(wanted and not stopped)
         if verdict.go_on is False:
             self.last_step = True
@@ -284,12 +375,34 @@ class AgentLoop:
         if not wanted or stopped:
             return False
         if verdict.feedback is not None:
-            self.answers.append(AssistantMessage([TextPart(verdict.feedback)]))
+            self.answers.append(_said_to_model(verdict.feedback))
+        return True
+
+    async def _is_incomplete(self, answer: Answer) -> bool:
+        """Ask the scorers; tell the stream, and the model what it misses."""
+        plan = self.plan
+        assert plan.task_complete is not None
+        stopped = await self._is_stopped()
+        candidate = Candidate(
+            iteration=len(self.steps),
+            text=answer.fold.text,
+            task=_task(self.given),
+            messages=self._told(),
+            tool_calls=self.steps[-1].tool_calls,
+            run_id=plan.run_id,
+            deps=plan.deps,
+        )
+        payload = await plan.task_complete.check(candidate, is_last=stopped)
+        self._write(IsTaskCompleteChunk(payload, **self._from))
+        if payload.passed or stopped:
+            return False
+        if not payload.suppress_feedback:
+            self.answers.append(_said_to_model(feedback(payload)))
         return True
 
     async def _is_stopped(self) -> bool:
         for stop in self.plan.stop_when:
-            if await _asked(stop, self.steps, object):
+            if await asked(stop, self.steps, object):
                 return True
         return False
 
@@ -303,34 +416,117 @@ class AgentLoop:
             run_id=self.plan.run_id,
             deps=self.plan.deps,
         )
-        return await _asked(self.plan.on_iteration, iteration, Verdict) or Verdict()
+        return await asked(self.plan.on_iteration, iteration, Verdict) or Verdict()
+
+    # -- waiting and going on
+
+    async def _suspend(self, answer: Answer, calls: ToolCalls) -> None:
+        """Leave the run in the store, and only then tell what it waits for: who reads it can resume it."""
+        saved = SavedRun(
+            message_id=self.plan.message_id,
+            log=[*(self.saved.log if self.saved else ()), *self.log.items],
+            finish=None if answer.finish is None else FinishChunk(answer.finish, **self._from),
+            given=[*self.recalled, *self.given],
+            context=self.plan.context,
+            answers=self.answers,
+            recalled=len(self.recalled),
+            outcomes=calls.outcomes,
+            waiting=calls.waiting,
+            options=self.plan.saved_options,
+            model_index=answer.model_index,
+        )
+        said = answer_messages(answer.fold.content())
+        await self.keeper.suspend(saved, calls.waits, [*self.given, *self.answers, *said])
+        for wait in calls.waits:
+            self._write(wait)
+
+    async def _go_on(self, saved: SavedRun) -> None:
+        """Take up the step that waited."""
+        self.recalled, self.given = list(saved.given[: saved.recalled]), list(saved.given[saved.recalled :])
+        self.answers = [*saved.answers]
+        self.steps = saved.steps()
+        answer = self.answer = saved.answer(self.plan.models)
+        step = await prepared(self.plan, self.pipeline, self._told(), self.steps, answer.model_index, None)
+        calls = self._calls(answer, step, Outlet(self.log, answer.fold, self.pipeline))
+        calls.outcomes = dict(saved.outcomes)
+        calls.waiting = {call_id: _again(waiting) for call_id, waiting in saved.waiting.items()}
+        self.model_index = answer.model_index
+        if await self._resume_tools(answer, calls):
+            await self._take_steps()
+
+    async def _resume_tools(self, answer: Answer, calls: ToolCalls) -> bool:
+        try:
+            await calls.run(limit=self.plan.tool_concurrency)
+        finally:
+            if not calls.waits:
+                for part in calls.parts():
+                    answer.fold.add_part(part)
+        self._stop_if_asked()
+        if calls.waits:
+            await self._suspend(answer, calls)
+            return False
+        payload = await self._finish_step(answer, calls, resumed=True)
+        if payload.step_result and payload.step_result.is_continued:
+            return True
+        await self._finish(payload)
+        return False
 
     # -- endings
 
-    def _finish(self, last: StepFinishPayload) -> None:
+    async def _finish(self, last: StepFinishPayload) -> None:
         output = last.output or StepOutput()
-        self._write_finish(last.step_result, output.text, output.tool_calls, self._usages(), last.metadata)
+        if self.pipeline.has("process_output_result"):
+            self.answers = [*await self.pipeline.process_output_result(self.answers)]
+        await self.keeper.finish([*self.given, *self.answers])
+        await self._title()
+        self._write_finish(last.step_result, output.text, output.tool_calls, self._usages(), last)
 
-    def _stop(self) -> None:
+    async def _title(self) -> None:
+        if not await self.keeper.wants_title():
+            return
+        title = await title_of(self.plan.models[self.model_index], [*self.given, *self.answers], self.plan.run_id)
+        if title:
+            await self.keeper.save_title(title)
+            data = {"threadId": self.keeper.thread_id, "title": title}
+            self._write(DataChunk(type="data-thread-title", data=data, transient=True, run_id=self.plan.run_id))
+
+    async def _trip(self, tripwire: TripwireError) -> None:
+        """A processor stopped the run: nothing follows, and nothing is kept of it."""
+        self.cancellation.event.set()
+        await self.keeper.forget()
+        self._write(tripwire_chunk(tripwire, run_id=self.plan.run_id))
+
+    async def _stop(self) -> None:
         if self.cancellation.timed_out:
-            self._fail(TimeoutExceeded("total", self.plan.timeout.total or 0.0))
+            await self._fail(TimeoutExceeded("total", self.plan.timeout.total or 0.0))
             return
         self._write(AbortChunk(AbortPayload(), **self._from))
-        self._end("tripwire")
+        await self._end("tripwire")
 
-    def _fail(self, error: BaseException) -> None:
+    async def _fail(self, error: BaseException) -> None:
         self._write(ErrorChunk(ErrorPayload(error=error), **self._from))
-        self._end("error")
+        await self._end("error")
 
-    def _end(self, reason: str) -> None:
+    async def _end(self, reason: str) -> None:
         """The finish of a run whose last step was cut off."""
         self.cancellation.event.set()  # for tools in threads, which nothing else can stop
         answer = self.answer
+        partial = sealed(answer_messages(answer.fold.content())) if answer is not None else []
         if answer is not None and answer.finish is not None:  # the model had its say, and some tools may have ended
-            self.answers += sealed(answer_messages(answer.fold.content()))
+            self.answers += partial
+            partial = []
+        if not self.keeper.is_lost:
+            await self._keep([*self.given, *self.answers, *partial])
         usages = [*self._usages(), answer.usage] if answer else self._usages()
         result = StepResult(reason=reason, is_continued=False)
         self._write_finish(result, answer.fold.text if answer else "", [], usages)
+
+    async def _keep(self, messages: Sequence[Message]) -> None:
+        """Keep what was said. That the store fails too is told behind what ended the run."""
+        try:
+            await self.keeper.finish(messages)
+        except Exception as error:
+            self._write(ErrorChunk(ErrorPayload(error=error), **self._from))
 
     def _write_finish(
         self,
@@ -338,14 +534,14 @@ class AgentLoop:
         text: str | None,
         tool_calls: list[ToolCallPayload] | None,
         usages: Sequence[Usage],
-        metadata: StepMetadata | None = None,
+        last: StepFinishPayload | None = None,
     ) -> None:
         output = StepOutput(text=text, tool_calls=tool_calls, usage=run_usage(usages), steps=self.steps)
         payload = FinishPayload(
             message_id=self.plan.message_id,
             step_result=result,
             output=output,
-            metadata=metadata,
+            metadata=last.metadata if last else None,
             messages=self._messages(),
         )
         self._write(FinishChunk(payload, **self._from))
@@ -354,9 +550,8 @@ class AgentLoop:
         return [step.usage for step in self.steps]
 
     def _messages(self) -> Messages:
-        given = list(self.plan.messages)
-        user: list[Message] = [message for message in given if isinstance(message, UserMessage)]
-        return Messages(all=[*given, *self.answers], user=user, non_user=list(self.answers))
+        user: list[Message] = [message for message in self.given if isinstance(message, UserMessage)]
+        return Messages(all=[*self.given, *self.answers], user=user, non_user=list(self.answers))
 
     def _write(self, chunk: ChunkType) -> None:
         self.log.write(chunk)
@@ -366,12 +561,31 @@ class AgentLoop:
         return {"run_id": self.plan.run_id, "from_": "AGENT"}
 
 
-async def _asked(hook: Callable[[A], object], question: A, kind: type[R]) -> R | None:
-    """A hook's answer, whether the hook is a coroutine function or not. Raises ConfigError for one of another kind."""
-    answer = hook(question)
-    if inspect.isawaitable(answer):
-        answer = await answer
-    if answer is None or isinstance(answer, kind):
-        return answer
-    name = getattr(hook, "__name__", "the hook")
-    raise ConfigError(f"{name} must give {kind.__name__} or None, not {type(answer).__name__}")
+def _into(log: Log[ChunkType]) -> Callable[[ChunkType], None]:
+    """What writes to a log and knows no run, so that a run that is over is freed at once."""
+
+    def write(chunk: ChunkType) -> None:
+        log.write(chunk)
+
+    return write
+
+
+def _again(waiting: Waiting) -> Waiting:
+    return Waiting(
+        chunk=waiting.chunk,
+        is_nested=waiting.is_nested,
+        approved=waiting.approved,
+        reason=waiting.reason,
+        answers=list(waiting.answers),
+    )
+
+
+def _said_to_model(text: str) -> Message:
+    """What hooks and scorers say of an answer: as the user's, since some models do not go on from their own words."""
+    return UserMessage([TextPart(text)])
+
+
+def _task(messages: Sequence[Message]) -> str:
+    """What the user asked last."""
+    last = next((message for message in reversed(messages) if isinstance(message, UserMessage)), None)
+    return "".join(part.text for part in last.content if isinstance(part, TextPart)) if last else ""

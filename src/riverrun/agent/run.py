@@ -7,7 +7,8 @@ holds any more is cancelled.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from riverrun.agent.cancellation import Cancellation, CancelMode
@@ -20,6 +21,7 @@ from riverrun.chunks import (
     FinishPayload,
     Fold,
     Message,
+    ObjectChunk,
     Response,
     Result,
     SourceChunk,
@@ -34,6 +36,7 @@ from riverrun.chunks import (
 )
 from riverrun.errors import RunError, error_message
 from riverrun.streams import LOOK_AHEAD, Log, Reader, spawn
+from riverrun.structured import Elements
 
 T = TypeVar("T")
 
@@ -49,14 +52,28 @@ class Run:
     never stops it; `cancel` does, and so does leaving an `async with` block or dropping the last reference.
     """
 
-    def __init__(self, work: Work, *, run_id: str, detached: bool = False) -> None:
+    def __init__(
+        self,
+        work: Work,
+        *,
+        run_id: str,
+        detached: bool = False,
+        before: Sequence[ChunkType] = (),
+        typed: Callable[[Any], Any] | None = None,
+    ) -> None:
+        """`before` are the chunks of a run that waited and goes on: what it comes to counts them too. `typed` makes
+        the value of a structured answer's JSON.
+        """
         self.run_id = run_id
         self.detached = detached
         self._work = work
+        self._typed = typed
         self._log: Log[ChunkType] = Log(look_ahead=None if detached else LOOK_AHEAD)
         self._cancellation = Cancellation()
         self._task: asyncio.Task[None] | None = None
-        self._fold = Fold()
+        self._fold = Fold(resumed=bool(before))
+        for chunk in before:
+            self._fold.add(chunk)
         self._fold_position = 0
         self._result: Result | None = None
         try:
@@ -82,6 +99,23 @@ class Run:
         self._start()
         return _TextReader(self, self._log)
 
+    @property
+    def object_stream(self) -> AsyncIterator[Any]:
+        """The structured answer as far as it is known, each time that more of it is."""
+        self._start()
+        return _ObjectReader(self, self._log)
+
+    @property
+    def element_stream(self) -> AsyncIterator[Any]:
+        """The elements of a structured answer that is a list: each once, when it is complete."""
+        self._start()
+        return _ElementReader(self, self._log)
+
+    @property
+    def chunks(self) -> Sequence[ChunkType]:
+        """The chunks so far."""
+        return tuple(self._log.items)
+
     # -- the result
 
     async def result(self) -> Result:
@@ -99,6 +133,8 @@ class Run:
             return self._result
         result = self._folded().result()
         result.run_id = self.run_id
+        if self._typed is not None and result.object is not None:
+            result.object = self._typed(result.object)
         if self._log.closed:
             self._result = result
         return result
@@ -268,6 +304,29 @@ class _TextReader(AsyncIterator[str]):
             chunk = await self._reader.__anext__()
             if type(chunk) is TextDeltaChunk and chunk.payload.text:
                 return chunk.payload.text
+
+
+class _ObjectReader(AsyncIterator[Any]):
+    def __init__(self, run: Run, log: Log[ChunkType]) -> None:
+        self._reader = _RunReader(run, log)
+
+    async def __anext__(self) -> Any:
+        while True:
+            chunk = await self._reader.__anext__()
+            if isinstance(chunk, ObjectChunk):
+                return chunk.object
+
+
+class _ElementReader(AsyncIterator[Any]):
+    def __init__(self, run: Run, log: Log[ChunkType]) -> None:
+        self._reader = _RunReader(run, log)
+        self._elements = Elements()
+        self._ready: deque[Any] = deque()
+
+    async def __anext__(self) -> Any:
+        while not self._ready:
+            self._ready.extend(self._elements.add(await self._reader.__anext__()))
+        return self._ready.popleft()
 
 
 class Pending(Generic[T]):

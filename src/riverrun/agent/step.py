@@ -8,13 +8,15 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import Literal
 
 import msgspec
 
 from riverrun.agent.cancellation import RunCancelled
+from riverrun.agent.outlet import Outlet
 from riverrun.chunks import (
     ChunkType,
     ErrorChunk,
@@ -34,8 +36,8 @@ from riverrun.chunks import (
     ToolCallChunk,
     Usage,
 )
-from riverrun.errors import ModelError, TimeoutExceeded, error_message
-from riverrun.streams import Log
+from riverrun.errors import ModelError, TimeoutExceeded, TripwireError, error_message
+from riverrun.processors import CachedResponse
 from riverrun.types import Model, ModelRequest, Timeout
 
 LONGEST_WAIT = 60.0
@@ -55,6 +57,8 @@ class Answer:
     start: StepStartPayload | None = None
     response: ResponseMetadataPayload | None = None
     error: Exception | None = None
+    failure: ErrorChunk | None = None
+    """What tells of `error`, until it is told."""
 
     def begin(self) -> None:
         """Forget what an earlier try said of itself."""
@@ -99,7 +103,7 @@ async def ask(
     answer: Answer,
     models: Sequence[Model],
     request: ModelRequest,
-    log: Log[ChunkType],
+    outlet: Outlet,
     *,
     max_retries: int,
     limits: Timeout,
@@ -107,10 +111,11 @@ async def ask(
 ) -> None:
     """Fill `answer`: ask the models from its own on until one answers.
 
-    The chunks go to the log, and when all models failed one error chunk. The last model is tried again `max_retries`
-    times when that may succeed (not after a time limit). Never raises but for a cancellation.
+    The chunks go to the outlet; when all models failed `answer.failure` is the error chunk, still to be written. The
+    last model is tried again `max_retries` times when that may succeed (not after a time limit). Raises TripwireError
+    when a processor stops the run, and nothing else but for a cancellation.
     """
-    call = _Call(request, log, answer, limits, cancelled)
+    call = _Call(request, outlet, answer, limits, cancelled)
     failure: _Failure | None = None
     for index in range(answer.model_index, len(models)):
         answer.model, answer.model_index = models[index], index
@@ -135,6 +140,26 @@ def wait_before(attempt: int, error: BaseException | None) -> float:
     return asked if asked is not None else min(LONGEST_WAIT, 2.0**attempt)
 
 
+def _has_begun(first: asyncio.Timeout) -> Literal[False]:
+    """The first content is there: nothing is waited for any more. Raises TimeoutError when it comes too late."""
+    if first.expired():  # the model kept it to itself
+        raise TimeoutError
+    first.reschedule(None)
+    return False
+
+
+async def _kept(stream: AsyncGenerator[ChunkType, None], kept: list[ChunkType]) -> AsyncGenerator[ChunkType, None]:
+    async with aclosing(stream):
+        async for chunk in stream:
+            kept.append(chunk)
+            yield chunk
+
+
+async def _played(response: CachedResponse) -> AsyncGenerator[ChunkType, None]:
+    for chunk in response.chunks:
+        yield chunk
+
+
 @dataclass(frozen=True, slots=True)
 class _Failure:
     chunk: ErrorChunk
@@ -146,15 +171,17 @@ class _Call:
     """A model call under way."""
 
     def __init__(
-        self, request: ModelRequest, log: Log[ChunkType], answer: Answer, limits: Timeout, cancelled: asyncio.Event
+        self, request: ModelRequest, outlet: Outlet, answer: Answer, limits: Timeout, cancelled: asyncio.Event
     ) -> None:
         self.answer = answer
         self.given = False
         self._request = request
-        self._log = log
+        self._outlet = outlet
+        self._log = outlet.log
         self._limits = limits
         self._cancelled = cancelled
         self._call_ids: set[str] = set()
+        self._said: list[ChunkType] = []  # all of it, when a processor wants to see it whole
 
     async def attempt(self) -> _Failure | None:
         """Call the model once; None when it answered to the end."""
@@ -173,6 +200,8 @@ class _Call:
             return _Failure(reported.chunk, failure)
         except TimeoutExceeded as error:
             return _Failure(self._error_chunk(error), error)
+        except TripwireError:
+            raise
         except ModelError as error:
             return _Failure(self._error_chunk(error), error, error.retryable)
         except Exception as error:
@@ -190,11 +219,10 @@ class _Call:
         return None
 
     def fail(self, failure: _Failure) -> None:
-        """Say that no model answered."""
+        """No model answered."""
         if self.answer.start is None:
             self._begin(StepStartPayload(request={}, warnings=[]))
-        self.answer.error = failure.error
-        self._log.write(failure.chunk)
+        self.answer.error, self.answer.failure = failure.error, failure.chunk
 
     async def _within_limits(self) -> None:
         step = asyncio.timeout(self._limits.step)
@@ -210,11 +238,11 @@ class _Call:
             raise
 
     async def _consume(self, step: asyncio.Timeout, first: asyncio.Timeout) -> None:
-        log = self._log
-        fold = self.answer.fold
+        log, outlet, fold = self._log, self._outlet, self.answer.fold
         cancelled = self._cancelled.is_set
         waiting = self._limits.first_chunk is not None
-        async with aclosing(self.answer.model.stream(self._request)) as stream:
+        self._said.clear()
+        async with aclosing(await self._source()) as stream:
             async for chunk in stream:
                 if type(chunk) is not TextDeltaChunk and self._aside(chunk):
                     if log.full:
@@ -226,13 +254,29 @@ class _Call:
                     chunk = self._with_own_id(chunk)
                 self.given = True
                 if waiting:
-                    if first.expired():  # the model kept it to itself
-                        raise TimeoutError
-                    waiting = False
-                    first.reschedule(None)
-                fold.add(chunk)
-                if log.write(chunk):
+                    waiting = _has_begun(first)
+                if outlet.is_plain:
+                    fold.add(chunk)
+                    is_full = log.write(chunk)
+                else:
+                    await outlet.put(chunk)
+                    is_full = log.full
+                if is_full:
                     await self._room(step, first)
+        await outlet.end()
+        if self._said and self.answer.finish is not None:
+            await outlet.pipeline.process_llm_response(self._said)
+
+    async def _source(self) -> AsyncGenerator[ChunkType, None]:
+        """The model's answer, or one that a processor has."""
+        model, pipeline = self.answer.model, self._outlet.pipeline
+        request: ModelRequest | CachedResponse = self._request
+        if pipeline.has("process_llm_request"):
+            request = await pipeline.process_llm_request(self._request, model=model)
+        if isinstance(request, CachedResponse):
+            return _played(request)
+        stream = model.stream(request)
+        return _kept(stream, self._said) if pipeline.has("process_llm_response") else stream
 
     async def _room(self, *limits: asyncio.Timeout) -> None:
         """Wait for the readers. Their time is not the model's."""

@@ -1,24 +1,67 @@
-"""The tool calls of one step: they run side by side, and their outcomes go to the log in the order of the calls."""
+"""The tool calls of one step: they run side by side, and their outcomes go to the log in the order of the calls.
+
+Calls that may have to wait for the caller of the run (see `tools.may_wait`) run one after the other, and the first one
+that waits holds up those behind it. When a call waits, no outcome is told until all are there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from riverrun.agent.cancellation import CancelEvent
+from riverrun.agent.outlet import Outlet
 from riverrun.chunks import (
     ChunkType,
     Message,
+    ToolCallApprovalChunk,
+    ToolCallApprovalPayload,
     ToolCallChunk,
+    ToolCallPayload,
+    ToolCallSuspendedChunk,
     ToolErrorChunk,
+    ToolOutput,
+    ToolOutputDeniedChunk,
+    ToolOutputDeniedPayload,
     ToolResultChunk,
     ToolResultPart,
 )
-from riverrun.streams import Log, run_all
-from riverrun.tools import Tool, ToolContext, find_tool, model_output, run_call
+from riverrun.chunks.codec import json_text
+from riverrun.streams import run_all
+from riverrun.tools import Approval, Tool, ToolContext, find_tool, may_wait, model_output, run_call
 
-Outcome = ToolResultChunk | ToolErrorChunk
+Outcome: TypeAlias = ToolResultChunk | ToolErrorChunk | ToolOutputDeniedChunk
+Wait: TypeAlias = ToolCallApprovalChunk | ToolCallSuspendedChunk
+
+_DENIED = "Tool call was not approved by the user"
+_APPROVAL_SCHEMA = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "type": "object",
+    "properties": {
+        "approved": {"type": "boolean", "description": "Whether the tool call may run"},
+        "reason": {"type": "string", "description": "Why, for the model to read when it may not"},
+    },
+    "required": ["approved"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class Waiting:
+    """A call that waits for the caller of the run, and what the caller has said of it so far.
+
+    `chunk` tells what it waits for; None once that was answered and it is to run. `approved` is None until it was
+    decided on, `reason` why it was declined; `answers` are those to what the tool asked. `is_nested` says that a run
+    inside the tool waits, which gets all that is said.
+    """
+
+    chunk: Wait | None = None
+    is_nested: bool = False
+    approved: bool | None = None
+    reason: str | None = None
+    answers: list[Any] = field(default_factory=list[Any])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -27,28 +70,43 @@ class ToolCalls:
 
     calls: Sequence[ToolCallChunk]
     tools: Mapping[str, Tool]
-    log: Log[ChunkType]
+    outlet: Outlet
     run_id: str
     agent_id: str
     messages: Sequence[Message]
     deps: Any
     cancelled: CancelEvent
+    approval: Approval = False
     outcomes: dict[str, Outcome] = field(default_factory=dict[str, Outcome])
+    waiting: dict[str, Waiting] = field(default_factory=dict[str, Waiting])
 
     async def run(self, *, limit: int) -> None:
-        """Run the calls, at most `limit` at once, and write what they came to: errors first, then results.
+        """Run the calls that have no outcome and do not wait, at most `limit` at once, and write what they came to,
+        when none waits now: errors first, then results.
 
         When the run is cancelled, the results that there are by then are written all the same; a tool that failed
         because of it has no outcome.
         """
+        ready = [call for call in self.calls if call.payload.tool_call_id not in self.outcomes]
+        held = [call for call in ready if self._may_wait(call)]
+        works = [self._work(call) for call in ready if call not in held and not self._waits(call)]
+        if held:
+            works.append(lambda: self._in_turn(held))
         try:
-            await run_all([self._work(call) for call in self.calls], limit=limit)
+            await run_all(works, limit=limit)
         finally:
             if self.cancelled.is_set():
                 ended = self.outcomes.items()
                 self.outcomes = {call_id: end for call_id, end in ended if isinstance(end, ToolResultChunk)}
-            self._write(ToolErrorChunk)
-            self._write(ToolResultChunk)
+            if self.cancelled.is_set() or not self.waits:
+                await self._tell((ToolErrorChunk,))
+                await self._tell((ToolResultChunk, ToolOutputDeniedChunk))
+
+    @property
+    def waits(self) -> list[Wait]:
+        """What calls wait for, in the order of the calls."""
+        known = (self.waiting.get(call.payload.tool_call_id) for call in self.calls)
+        return [waiting.chunk for waiting in known if waiting is not None and waiting.chunk is not None]
 
     @property
     def pending(self) -> bool:
@@ -61,46 +119,130 @@ class ToolCalls:
             ToolResultPart(
                 tool_call_id=outcome.payload.tool_call_id,
                 tool_name=outcome.payload.tool_name,
-                output=model_output(find_tool(self.tools.values(), outcome.payload.tool_name), outcome),
+                output=self._told(outcome),
                 input=outcome.payload.args,
             )
             for outcome in self._in_order()
         ]
 
+    # -- one call
+
+    def _may_wait(self, call: ToolCallChunk) -> bool:
+        tool = self._tool(call)
+        return tool is not None and (self.approval is not False or may_wait(tool))
+
+    def _waits(self, call: ToolCallChunk) -> bool:
+        waiting = self.waiting.get(call.payload.tool_call_id)
+        return waiting is not None and waiting.chunk is not None
+
+    async def _in_turn(self, calls: Sequence[ToolCallChunk]) -> None:
+        for call in calls:
+            if self._waits(call):
+                return
+            await self._work(call)()
+            if self._waits(call):
+                return
+
     def _work(self, call: ToolCallChunk) -> Callable[[], Coroutine[Any, Any, None]]:
         async def work() -> None:
             if self.cancelled.is_set():  # while it waited for its turn
                 return
-            payload = call.payload
-            context = ToolContext(
-                run_id=self.run_id,
-                agent_id=self.agent_id,
-                tool_call_id=payload.tool_call_id,
-                tool_name=payload.tool_name,
-                messages=self.messages,
-                deps=self.deps,
-                emit_chunk=self._emit,
-                room=self.log.room,
-                cancelled_event=self.cancelled,
-            )
-            tool = find_tool(self.tools.values(), payload.tool_name)
+            call_id = call.payload.tool_call_id
+            said = self.waiting.get(call_id) or Waiting()
             with self.cancelled.call():
-                outcome = await run_call(tool, payload, context, available=list(self.tools))
-            if outcome is not None:
-                self.outcomes[payload.tool_call_id] = outcome
+                outcome, is_nested = await self._outcome(call, said)
+            if isinstance(outcome, ToolCallApprovalChunk | ToolCallSuspendedChunk):
+                said.chunk, said.is_nested = outcome, is_nested
+                self.waiting[call_id] = said
+            elif outcome is not None:
+                self.waiting.pop(call_id, None)
+                self.outcomes[call_id] = outcome
 
         return work
 
-    def _emit(self, chunk: ChunkType) -> None:
-        if self.log.closed:
+    async def _outcome(self, call: ToolCallChunk, said: Waiting) -> tuple[Outcome | Wait | None, bool]:
+        """What a call comes to, and whether it is a run inside the tool that waits."""
+        payload = call.payload
+        tool = self._tool(call)
+        context = ToolContext(
+            run_id=self.run_id,
+            agent_id=self.agent_id,
+            tool_call_id=payload.tool_call_id,
+            tool_name=payload.tool_name,
+            messages=self.messages,
+            deps=self.deps,
+            emit_chunk=self._emit,
+            room=self.outlet.log.room,
+            cancelled_event=self.cancelled,
+            resumed=said.answers,
+        )
+        if said.approved is False:
+            return self._denied(payload, said.reason), False
+        if tool is not None and said.approved is None and await self._needs_approval(tool, payload, context):
+            return self._approval_chunk(payload), False
+        outcome = await run_call(tool, payload, context, available=list(self.tools))
+        if isinstance(outcome, ToolResultChunk):
+            outcome = await self.outlet.pipeline.process_tool_result(outcome)
+        return outcome, context.nested_wait is not None
+
+    async def _needs_approval(self, tool: Tool, payload: ToolCallPayload, context: ToolContext[Any]) -> bool:
+        """What the tool says, or else the agent. A function that fails does not let the call through."""
+        if tool.execute is None or payload.args is None:
+            return False
+        wanted = tool.requires_approval if tool.requires_approval is not False else self.approval
+        if not callable(wanted):
+            return wanted
+        try:
+            verdict = wanted(payload.args, context)
+            return bool(await verdict if inspect.isawaitable(verdict) else verdict)
+        except Exception:
+            return True
+
+    def _approval_chunk(self, payload: ToolCallPayload) -> ToolCallApprovalChunk:
+        approval = ToolCallApprovalPayload(
+            tool_call_id=payload.tool_call_id,
+            tool_name=payload.tool_name,
+            args=payload.args,
+            resume_schema=json_text(_APPROVAL_SCHEMA),
+        )
+        return ToolCallApprovalChunk(approval, run_id=self.run_id, from_="AGENT")
+
+    def _denied(self, payload: ToolCallPayload, reason: str | None) -> ToolOutputDeniedChunk:
+        denied = ToolOutputDeniedPayload(
+            tool_call_id=payload.tool_call_id,
+            tool_name=payload.tool_name,
+            args=payload.args,
+            approval={
+                "id": payload.tool_call_id,
+                "approved": False,
+                "reason": reason or _DENIED,
+            },
+        )
+        return ToolOutputDeniedChunk(denied, run_id=self.run_id, from_="AGENT")
+
+    # -- outcomes
+
+    def _told(self, outcome: Outcome) -> ToolOutput:
+        if isinstance(outcome, ToolOutputDeniedChunk):
+            return ToolOutput("text", (outcome.payload.approval or {}).get("reason", _DENIED))
+        return model_output(find_tool(self.tools.values(), outcome.payload.tool_name), outcome)
+
+    def _tool(self, call: ToolCallChunk) -> Tool | None:
+        return find_tool(self.tools.values(), call.payload.tool_name)
+
+    def _emit(self, chunk: ChunkType) -> Awaitable[None] | None:
+        if self.outlet.log.closed:
             raise RuntimeError("the run is over: a tool that was cancelled can write no more")
-        self.log.write(chunk)
+        if not self.outlet.is_plain:
+            return self.outlet.aside(chunk)
+        self.outlet.log.write(chunk)
+        return None
 
     def _in_order(self) -> list[Outcome]:
         ids = (call.payload.tool_call_id for call in self.calls)
         return [self.outcomes[call_id] for call_id in ids if call_id in self.outcomes]
 
-    def _write(self, kind: type[Outcome]) -> None:
+    async def _tell(self, kinds: tuple[type[Outcome], ...]) -> None:
         for outcome in self._in_order():
-            if isinstance(outcome, kind):
-                self.log.write(outcome)
+            if isinstance(outcome, kinds):
+                await self.outlet.aside(outcome)

@@ -89,7 +89,9 @@ class Result:
 class Fold:
     """Folds a stream chunk by chunk. `result` may be asked at any time, and costs what the text is long."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, resumed: bool = False) -> None:
+        """`resumed`: the stream is of a run that waited in the meantime, so all of its text counts."""
+        self._resumed = resumed
         self._so_far = Result()
         self._texts: list[list[str]] = [[]]
         self._reasoning = [StepFold()]
@@ -126,7 +128,8 @@ class Fold:
         """What the chunks came to so far; later ones do not change it."""
         so_far = self._so_far
         parts = [part for step in self._reasoning for part in step.content() if isinstance(part, ReasoningPart)]
-        last_only = bool(so_far.tool_calls or so_far.tool_results) and so_far.suspend_payload is None
+        has_waited = self._resumed or so_far.suspend_payload is not None
+        last_only = bool(so_far.tool_calls or so_far.tool_results) and not has_waited
         said = self._texts[-1:] if last_only else self._texts
         return replace(
             so_far,

@@ -2,6 +2,17 @@
 
 from riverrun.tools.call import model_output, run_call
 from riverrun.tools.context import ToolContext
-from riverrun.tools.tool import Tool, client_tool, find_tool, provider_tool, tool
+from riverrun.tools.tool import Approval, Tool, client_tool, find_tool, may_wait, provider_tool, tool
 
-__all__ = ["Tool", "ToolContext", "client_tool", "find_tool", "model_output", "provider_tool", "run_call", "tool"]
+__all__ = [
+    "Approval",
+    "Tool",
+    "ToolContext",
+    "client_tool",
+    "find_tool",
+    "may_wait",
+    "model_output",
+    "provider_tool",
+    "run_call",
+    "tool",
+]

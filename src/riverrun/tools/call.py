@@ -8,21 +8,26 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from msgspec import UNSET, to_builtins
+from msgspec.structs import replace
 
 from riverrun.chunks import (
+    ToolCallApprovalChunk,
     ToolCallPayload,
+    ToolCallSuspendedChunk,
+    ToolCallSuspendedPayload,
     ToolErrorChunk,
     ToolErrorPayload,
     ToolOutput,
     ToolResultChunk,
     ToolResultPayload,
 )
-from riverrun.chunks.codec import json_value
+from riverrun.chunks.codec import json_text, json_value
 from riverrun.errors import ToolArgumentsError, ToolError, ToolNotFoundError
 from riverrun.schema import Mismatch
 from riverrun.streams import in_thread
 from riverrun.tools.context import ToolContext
 from riverrun.tools.function import Function
+from riverrun.tools.suspension import CallSuspended
 from riverrun.tools.tool import Execute, Tool
 from riverrun.tools.validation import check_json, failure, is_failure, snapshot, validated
 
@@ -33,13 +38,13 @@ async def run_call(
     ctx: ToolContext[Any],
     *,
     available: list[str],
-) -> ToolResultChunk | ToolErrorChunk | None:
-    """Run one call to its end. None: a client tool, whose result comes from elsewhere.
+) -> ToolResultChunk | ToolErrorChunk | ToolCallSuspendedChunk | ToolCallApprovalChunk | None:
+    """Run one call to its end, or until it suspends itself. None: a client tool, whose result comes from elsewhere.
 
     `tool` is None when the model was not offered one of this name, but only the `available` ones.
-    Whatever goes wrong in the tool is a tool-error, and arguments or results that do not fit are a tool-result that
-    says so. Raises CancelledError when cancelled, and ToolError when the tool's `to_model_output` fails, which is the
-    program's fault and not the model's.
+    Whatever goes wrong in the tool is a tool-error, and arguments, answers or results that do not fit are a tool-result
+    that says so. Raises CancelledError when cancelled, and ToolError when the tool's `to_model_output` fails, which is
+    the program's fault and not the model's.
     """
     try:
         if tool is None:
@@ -49,11 +54,13 @@ async def run_call(
         if tool.execute is None:
             return None
         result = await _result(tool, tool.execute, call, ctx)
+    except CallSuspended:
+        return _suspended_chunk(tool, call, ctx)
     except Exception as error:
-        return _error_chunk(call, error, ctx)
+        return _suspended_chunk(tool, call, ctx) if ctx.is_suspended else _error_chunk(call, error, ctx)
     finally:
         ctx.end()
-    return _result_chunk(tool, call, result, ctx)
+    return _suspended_chunk(tool, call, ctx) if ctx.is_suspended else _result_chunk(tool, call, result, ctx)
 
 
 async def _result(tool: Tool, execute: Execute, call: ToolCallPayload, ctx: ToolContext[Any]) -> object:
@@ -62,6 +69,11 @@ async def _result(tool: Tool, execute: Execute, call: ToolCallPayload, ctx: Tool
         arguments = validated(tool.arguments, to_builtins(call.args))  # a copy: the tool may change it
     except Mismatch as mismatch:
         return failure("input", name, mismatch, call.args)
+    if tool.answers is not None and ctx.resumed:
+        try:
+            tool.answers.validate(ctx.resumed[-1])
+        except Mismatch as mismatch:
+            return failure("input", name, mismatch, ctx.resumed[-1])
     result = await _executed(name, execute, arguments, ctx)
     try:
         result = snapshot(result, what=f'The result of tool "{name}"')
@@ -123,6 +135,23 @@ def _result_chunk(tool: Tool, call: ToolCallPayload, result: object, ctx: ToolCo
         provider_metadata=metadata,
     )
     return ToolResultChunk(payload, run_id=ctx.run_id, from_="AGENT")
+
+
+def _suspended_chunk(
+    tool: Tool | None, call: ToolCallPayload, ctx: ToolContext[Any]
+) -> ToolCallSuspendedChunk | ToolCallApprovalChunk:
+    if (nested := ctx.nested_wait) is not None:  # under the id of this call, by which it is answered
+        named = replace(nested.payload, tool_call_id=call.tool_call_id)
+        return replace(nested, payload=named, run_id=ctx.run_id)
+    schema = tool.resume_schema if tool is not None else None
+    payload = ToolCallSuspendedPayload(
+        tool_call_id=call.tool_call_id,
+        tool_name=call.tool_name,
+        suspend_payload=ctx.question,
+        args=call.args,
+        resume_schema=None if schema is None else json_text(schema),
+    )
+    return ToolCallSuspendedChunk(payload, run_id=ctx.run_id, from_="AGENT")
 
 
 def _error_chunk(call: ToolCallPayload, error: Exception, ctx: ToolContext[Any]) -> ToolErrorChunk:

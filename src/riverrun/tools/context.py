@@ -6,12 +6,21 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from msgspec import UNSET
 
-from riverrun.chunks import ChunkType, DataChunk, Message, ToolOutputChunk, ToolOutputPayload
-from riverrun.streams import submit
+from riverrun.chunks import (
+    ChunkType,
+    DataChunk,
+    Message,
+    ToolCallApprovalChunk,
+    ToolCallSuspendedChunk,
+    ToolOutputChunk,
+    ToolOutputPayload,
+)
+from riverrun.streams import spawn, submit
+from riverrun.tools.suspension import CallSuspended
 from riverrun.tools.validation import snapshot
 
 if TYPE_CHECKING:
@@ -31,13 +40,18 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
+async def _finished(delivery: Awaitable[None]) -> None:
+    await delivery
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ToolContext(Generic[Deps_co]):
     """One call, seen from inside the tool. A parameter with this annotation gets it: `ctx: ToolContext[Deps]`.
 
     `messages` is the conversation that led to the call; `deps` is what the caller of the run passed for its tools.
-    The loop makes one for each call: `emit_chunk` puts a chunk into the run's stream, `room` waits until the stream
-    takes more, `cancelled_event` is set when the run is cancelled.
+    The loop makes one for each call: `emit_chunk` puts a chunk into the run's stream (at once, or when it is awaited),
+    `room` waits until the stream takes more, `cancelled_event` is set when the run is cancelled, `resumed` are the
+    answers to what the tool has asked for by `suspend` so far.
     """
 
     run_id: str
@@ -46,9 +60,14 @@ class ToolContext(Generic[Deps_co]):
     tool_name: str
     deps: Deps_co
     messages: Sequence[Message] = field(repr=False)
-    emit_chunk: Callable[[ChunkType], None] = field(repr=False)
+    emit_chunk: Callable[[ChunkType], Awaitable[None] | None] = field(repr=False)
     cancelled_event: asyncio.Event = field(repr=False)
     room: Callable[[], Awaitable[None]] | None = field(default=None, repr=False)
+    resumed: Sequence[Any] = field(default=(), repr=False)
+    _questions: list[Any] = field(default_factory=list[Any], init=False, repr=False)
+    _waits: list[ToolCallApprovalChunk | ToolCallSuspendedChunk] = field(
+        default_factory=list["ToolCallApprovalChunk | ToolCallSuspendedChunk"], init=False, repr=False
+    )
     _loop: asyncio.AbstractEventLoop | None = field(default_factory=_running_loop, init=False, repr=False)
     _ended: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
     _deliveries: list[Future[None]] = field(default_factory=list["Future[None]"], init=False, repr=False)
@@ -75,6 +94,40 @@ class ToolContext(Generic[Deps_co]):
     def emit_sync(self, name: str, data: object = UNSET, *, id: str | None = None, transient: bool = False) -> None:
         """`emit` for tools that are plain functions."""
         self._deliver_sync(self._data(name, data, id, transient))
+
+    async def suspend(self, payload: object = None) -> Any:
+        """Ask the caller of the run for something, with a payload that says for what; gives the answer.
+
+        The run stops, for as long as it takes and in this process or another, until `resume_stream` brings the answer.
+        The tool is then run again from its beginning: a `suspend` that has its answer gives it at once, so what stands
+        before it is done again. Several suspends get their answers in their order. Raises TypeError for a payload
+        without a JSON form.
+        """
+        number = len(self._questions)
+        self._questions.append(snapshot(payload, what=f'What tool "{self.tool_name}" suspended with'))
+        if number < len(self.resumed):
+            return self.resumed[number]
+        raise CallSuspended
+
+    def suspend_with(self, wait: ToolCallApprovalChunk | ToolCallSuspendedChunk) -> NoReturn:
+        """Wait for what a run inside the tool waits for. The answer is the last of `resumed` when it runs again."""
+        self._waits.append(wait)
+        raise CallSuspended
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether the tool waits for an answer, whatever it did after it asked."""
+        return bool(self._waits) or len(self._questions) > len(self.resumed)
+
+    @property
+    def question(self) -> Any:
+        """What the tool has asked for last."""
+        return self._questions[-1]
+
+    @property
+    def nested_wait(self) -> ToolCallApprovalChunk | ToolCallSuspendedChunk | None:
+        """What a run inside the tool waits for, if it is that."""
+        return self._waits[-1] if self._waits else None
 
     @property
     def cancelled(self) -> bool:
@@ -105,11 +158,15 @@ class ToolContext(Generic[Deps_co]):
     async def _deliver(self, chunk: ChunkType) -> None:
         if self.room is not None and not self._ended.is_set():
             await self.room()
-        self._put(chunk)
+        delivered = self._put(chunk)
+        if delivered is not None:
+            await delivered
 
     def _deliver_sync(self, chunk: ChunkType) -> None:
         if self._loop is None or self._loop is _running_loop():
-            self._put(chunk)
+            delivered = self._put(chunk)
+            if delivered is not None:
+                spawn(_finished(delivered), name="tool output")
             return
         delivery = submit(self._deliver(chunk), self._loop)
         self._deliveries.append(delivery)
@@ -122,10 +179,10 @@ class ToolContext(Generic[Deps_co]):
         finally:
             self._deliveries.remove(delivery)
 
-    def _put(self, chunk: ChunkType) -> None:
+    def _put(self, chunk: ChunkType) -> Awaitable[None] | None:
         if self._ended.is_set():
             raise self._too_late()
-        self.emit_chunk(chunk)
+        return self.emit_chunk(chunk)
 
     def _too_late(self) -> RuntimeError:
         return RuntimeError(f'the call of tool "{self.tool_name}" has ended: it can write no more')

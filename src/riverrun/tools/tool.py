@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, TypeAlias, overload
@@ -17,6 +17,9 @@ from riverrun.types import ToolSpec
 
 Execute: TypeAlias = Callable[[Any, ToolContext[Any]], object]
 """Runs a call: takes the validated arguments and the context, gives the result or an awaitable of it."""
+
+Approval: TypeAlias = bool | Callable[[Any, ToolContext[Any]], bool | Awaitable[bool]]
+"""Whether a call has to be approved before it runs; or a function that says so, of the arguments and the context."""
 
 _ANY_OBJECT: Mapping[str, Any] = {"type": "object", "properties": {}}
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -32,7 +35,11 @@ class Tool:
     of the run. `output_schema` is JSON Schema of the result. `to_model_output` makes of a result what the model is
     told: a text, or {type: "text" | "json" | "content", value}. A call by `id` finds the tool too. `strict` and
     `provider_options` are for the provider; `provider_id` and `provider_args` make it one of the provider's own (see
-    `provider_tool`). Raises ConfigError for a name or a schema that cannot work.
+    `provider_tool`).
+
+    A call that `requires_approval` waits until the caller of the run approves or declines it. `suspend_schema` and
+    `resume_schema` (JSON Schema) are of what the tool asks by `ToolContext.suspend` and of the answers, which are
+    checked. Calls that may wait run one after the other. Raises ConfigError for a name or a schema that cannot work.
     """
 
     name: str
@@ -46,6 +53,9 @@ class Tool:
     provider_options: Mapping[str, Any] | None = field(default=None, repr=False)
     provider_id: str | None = None
     provider_args: Mapping[str, Any] | None = field(default=None, repr=False)
+    requires_approval: Approval = False
+    suspend_schema: Mapping[str, Any] | None = field(default=None, repr=False)
+    resume_schema: Mapping[str, Any] | None = field(default=None, repr=False)
 
     spec: ToolSpec = field(init=False, repr=False)
     """What a model is told of the tool."""
@@ -53,6 +63,8 @@ class Tool:
     """Checks the arguments of a call."""
     results: Validator | None = field(init=False, repr=False)
     """Checks the results, when there is an `output_schema`."""
+    answers: Validator | None = field(init=False, repr=False)
+    """Checks the answers to what the tool asks, when there is a `resume_schema`."""
 
     def __post_init__(self) -> None:
         who = f'tool "{self.name}"'
@@ -76,8 +88,15 @@ class Tool:
             else JsonSchema(schema, name=f"{who}, input_schema")
         )
         results = None if self.output_schema is None else JsonSchema(self.output_schema, name=f"{who}, output_schema")
-        for name, value in (("spec", spec), ("arguments", arguments), ("results", results)):
+        answers = None if self.resume_schema is None else JsonSchema(self.resume_schema, name=f"{who}, resume_schema")
+        checks = (("spec", spec), ("arguments", arguments), ("results", results), ("answers", answers))
+        for name, value in checks:
             object.__setattr__(self, name, value)
+
+
+def may_wait(tool: Tool) -> bool:
+    """Whether a call of the tool may have to wait for its caller, as far as the tool says so."""
+    return tool.requires_approval is not False or tool.suspend_schema is not None or tool.resume_schema is not None
 
 
 def is_tool_name(name: str) -> bool:
@@ -144,6 +163,9 @@ def tool(
     provider_options: Mapping[str, Any] | None = None,
     output_schema: Mapping[str, Any] | None = None,
     to_model_output: Callable[[Any], object] | None = None,
+    requires_approval: Approval = False,
+    suspend_schema: Mapping[str, Any] | None = None,
+    resume_schema: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 

@@ -1,0 +1,142 @@
+"""An agent as another one's tool: its stream goes through the outer run, and it waits and goes on with it."""
+
+from __future__ import annotations
+
+import inspect
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from riverrun.chunks import Result, ToolCallApprovalChunk, ToolCallSuspendedChunk, ToolOutput
+from riverrun.errors import RunError, error_message
+from riverrun.tools import Tool, ToolContext
+
+if TYPE_CHECKING:
+    from riverrun.agent.agent import Agent
+    from riverrun.agent.run import Run
+
+_INPUT = {
+    "type": "object",
+    "properties": {"prompt": {"type": "string", "description": "What the agent is to do"}},
+    "required": ["prompt"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delegation:
+    """A task that is handed to another agent, before it starts (`result` None) or when it is done."""
+
+    agent_name: str
+    prompt: str
+    run_id: str
+    tool_call_id: str
+    deps: Any = None
+    result: Result | None = None
+
+
+OnDelegation: TypeAlias = Callable[[Delegation], str | Awaitable[str | None] | None]
+
+
+def delegate(
+    agent: Agent,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    on_start: OnDelegation | None = None,
+    on_end: OnDelegation | None = None,
+) -> Tool:
+    """A tool that hands its `prompt` to an agent and gives what it answers; the model is told the answer's text.
+
+    Each chunk of the agent's run comes as `tool-output` of the outer one. What the inner run waits for, the outer one
+    waits for, and cancelling the outer one cancels it. `name` is "agent-" and the agent's name if not given.
+    `on_start` may give another prompt, `on_end` another text for the model.
+    """
+
+    async def execute(arguments: Mapping[str, Any], ctx: ToolContext[Any]) -> dict[str, Any]:
+        task = Delegation(
+            agent_name=agent.name,
+            prompt=str(arguments["prompt"]),
+            run_id=_inner_id(ctx),
+            tool_call_id=ctx.tool_call_id,
+            deps=ctx.deps,
+        )
+        run = await _started(agent, task, ctx, on_start)
+        async with run:
+            async for chunk in run:
+                await ctx.write(chunk)
+            result = run.partial
+        if run.status == "suspended":
+            ctx.suspend_with(_wait_of(run))
+        if run.status == "failed":
+            raise RunError(error_message(result.error), run_id=run.run_id, partial=result)
+        return await _told(task, result, on_end)
+
+    return Tool(
+        name=name or f"agent-{agent.name}",
+        description=description or agent.description or f"Hands a task to the agent {agent.name}.",
+        input_schema=_INPUT,
+        execute=execute,
+        to_model_output=_text_of,
+    )
+
+
+async def _started(agent: Agent, task: Delegation, ctx: ToolContext[Any], on_start: OnDelegation | None) -> Run:
+    if ctx.resumed:
+        return await agent.resume_stream(ctx.resumed[-1], run_id=task.run_id, deps=ctx.deps)
+    prompt = await _answer(on_start, task)
+    return agent.stream(task.prompt if prompt is None else prompt, run_id=task.run_id, deps=ctx.deps)
+
+
+async def _told(task: Delegation, result: Result, on_end: OnDelegation | None) -> dict[str, Any]:
+    done = Delegation(
+        agent_name=task.agent_name,
+        prompt=task.prompt,
+        run_id=task.run_id,
+        tool_call_id=task.tool_call_id,
+        deps=task.deps,
+        result=result,
+    )
+    text = await _answer(on_end, done)
+    return {
+        "text": result.text if text is None else text,
+        "subAgentThreadId": _id(f"{task.run_id}/thread"),
+        "subAgentResourceId": _id(f"{task.run_id}/resource"),
+        "subAgentToolResults": [
+            {
+                "toolName": chunk.payload.tool_name,
+                "toolCallId": chunk.payload.tool_call_id,
+                "result": chunk.payload.result,
+                "args": chunk.payload.args,
+            }
+            for chunk in result.tool_results
+        ],
+    }
+
+
+async def _answer(hook: OnDelegation | None, task: Delegation) -> str | None:
+    if hook is None:
+        return None
+    answer = hook(task)
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _wait_of(run: Run) -> ToolCallApprovalChunk | ToolCallSuspendedChunk:
+    """What the inner run waits for: the last thing that it says."""
+    return next(
+        chunk for chunk in reversed(run.chunks) if isinstance(chunk, ToolCallApprovalChunk | ToolCallSuspendedChunk)
+    )
+
+
+def _inner_id(ctx: ToolContext[Any]) -> str:
+    """The inner run's id: the same when the tool runs again, so that the run that waits is found."""
+    return _id(f"{ctx.run_id}/{ctx.tool_call_id}")
+
+
+def _id(name: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
+
+
+def _text_of(result: Any) -> ToolOutput:
+    return ToolOutput("text", result["text"])

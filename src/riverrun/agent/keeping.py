@@ -1,0 +1,209 @@
+"""A run's tie to the store: what it remembers, what it leaves there when it waits, and what when it is over."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from riverrun.agent.saved import SavedRun
+from riverrun.agent.toolcalls import Wait
+from riverrun.chunks import Message, SystemMessage, ToolCallApprovalChunk
+from riverrun.errors import ConfigError, RunNotSuspendedError, StoreError
+from riverrun.store import AnyStore, PendingCall, Snapshot, StoredMessage, Thread
+from riverrun.streams import spawn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What an agent remembers of a thread. It needs a store, and runs with a `thread_id` and a `resource_id`.
+
+    `last_messages` of the thread stand before a run's input (0: none). What was said is saved when the run ends, waits
+    or is cancelled, with `save_per_step` after each step too; never with `read_only`, or when a processor stopped it.
+    `generate_title` asks the model for a title when the thread has none.
+    """
+
+    last_messages: int = 10
+    read_only: bool = False
+    save_per_step: bool = False
+    generate_title: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.last_messages <= 1000:
+            raise ConfigError(f"Memory: last_messages is a number from 0 to 1000, not {self.last_messages!r}")
+
+
+class Keeper:
+    """Keeps one run. `thread` is None for a run that remembers nothing; `held` is what a resumed run was claimed as."""
+
+    def __init__(
+        self,
+        store: AnyStore,
+        *,
+        run_id: str,
+        agent_id: str,
+        memory: Memory | None,
+        thread_id: str | None,
+        resource_id: str | None,
+        held: Snapshot | None,
+        lease: float,
+    ) -> None:
+        self._store = store
+        self._run_id = run_id
+        self._agent_id = agent_id
+        self._memory = memory if thread_id is not None else None
+        self._thread_id = thread_id
+        self._resource_id = resource_id
+        self._held = held
+        self._lease = lease
+        self._renewing: asyncio.Task[None] | None = None
+        self._lost = False
+
+    @property
+    def thread_id(self) -> str | None:
+        """The thread that the run belongs to."""
+        return self._thread_id
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether another process has taken the run over: nothing may be written any more."""
+        return self._lost
+
+    # -- what the run remembers
+
+    async def recall(self) -> list[Message]:
+        """The last messages of the thread. Raises ConfigError for a thread of another resource."""
+        if self._memory is None or self._thread_id is None:
+            return []
+        thread = await self._store.get_thread(self._thread_id)
+        if thread is None:
+            return []
+        if thread.resource_id != self._resource_id:
+            raise ConfigError(f"the thread '{self._thread_id}' belongs to another resource than '{self._resource_id}'")
+        kept = await self._store.last_messages(self._thread_id, self._memory.last_messages)
+        return [item.message for item in kept if not isinstance(item.message, SystemMessage)]
+
+    async def save(self, messages: Sequence[Message]) -> None:
+        """Save what was said so far."""
+        await self._store.save_messages(await self._stored(messages))
+
+    @property
+    def saves_steps(self) -> bool:
+        """Whether each step is saved when it is over."""
+        return self._memory is not None and self._memory.save_per_step
+
+    async def wants_title(self) -> bool:
+        """Whether the thread is to get a title."""
+        memory = self._memory
+        if memory is None or self._thread_id is None or memory.read_only or not memory.generate_title:
+            return False
+        thread = await self._store.get_thread(self._thread_id)
+        return thread is None or thread.title is None
+
+    async def save_title(self, title: str) -> None:
+        """Give the thread its title."""
+        if self._thread_id is not None:
+            thread = await self._store.get_thread(self._thread_id)
+            if thread is not None:
+                await self._store.save_thread(replace(thread, title=title))
+
+    # -- runs that wait
+
+    async def suspend(self, saved: SavedRun, waits: Sequence[Wait], messages: Sequence[Message]) -> None:
+        """Leave the run in the store. Raises StoreError when another process has it by now."""
+        snapshot = Snapshot(
+            run_id=self._run_id,
+            agent_id=self._agent_id,
+            attempt=0 if self._held is None else self._held.attempt,
+            thread_id=self._thread_id,
+            resource_id=self._resource_id,
+            calls=[_pending(wait) for wait in waits],
+            state=saved.state(),
+        )
+        if not await self._store.suspend(snapshot, await self._stored(messages)):
+            self._lost = True
+            raise StoreError(f'the run "{self._run_id}" was taken over by another process; nothing was written')
+
+    async def finish(self, messages: Sequence[Message]) -> None:
+        """The run is over: save what was said. Raises StoreError when another process has the run by now."""
+        stored = await self._stored(messages)
+        if self._held is None:
+            await self._store.save_messages(stored)
+        elif not await self._store.finish(self._run_id, self._held.attempt, stored):
+            self._lost = True
+            raise StoreError(f'the run "{self._run_id}" was taken over by another process; nothing was written')
+
+    async def forget(self) -> None:
+        """The run is over and nothing of it is kept."""
+        if self._held is not None:
+            await self._store.finish(self._run_id, self._held.attempt)
+
+    def hold(self) -> None:
+        """From now on hold a run that was claimed: its lease is renewed until `release`."""
+        if self._held is not None:
+            self._renewing = spawn(self._renew(self._held.attempt), name=f"hold {self._run_id}")
+
+    async def release(self) -> None:
+        """The run is over or waits."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._renewing
+
+    async def _renew(self, attempt: int) -> None:
+        held = True
+        while held:
+            await asyncio.sleep(self._lease / 3)
+            held = await self._store.renew(self._run_id, attempt, lease=self._lease)
+        self._lost = True
+
+    async def _stored(self, messages: Sequence[Message]) -> list[StoredMessage]:
+        """The messages as the store keeps them: none for a run that keeps nothing."""
+        if self._memory is None or self._memory.read_only or self._thread_id is None:
+            return []
+        if await self._store.get_thread(self._thread_id) is None:
+            await self._store.save_thread(Thread(id=self._thread_id, resource_id=self._resource_id or self._thread_id))
+        said = [message for message in messages if not isinstance(message, SystemMessage)]
+        return [
+            StoredMessage(id=_id(message, f"{self._run_id}:{place}"), thread_id=self._thread_id, message=message)
+            for place, message in enumerate(said)
+        ]
+
+
+async def claimed(store: AnyStore, run_id: str, *, agent_id: str, lease: float) -> Snapshot:
+    """Take a suspended run. Raises RunNotSuspendedError when there is none or another holds it."""
+    found = await store.get_snapshot(run_id)
+    if found is None:
+        raise RunNotSuspendedError(run_id, "there is no suspended run of this id; it may be over by now")
+    if found.agent_id != agent_id:
+        raise RunNotSuspendedError(run_id, f"it is a run of the agent '{found.agent_id}'")
+    held = await store.claim(run_id, lease=lease)
+    if held is None:
+        raise RunNotSuspendedError(run_id, "it is being resumed already")
+    return held
+
+
+def new_message_id() -> str:
+    """An id for a message."""
+    return str(uuid.uuid4())
+
+
+def _id(message: Message, usual: str) -> str:
+    own = getattr(message, "id", None)
+    return own if isinstance(own, str) and own else usual
+
+
+def _pending(wait: Wait) -> PendingCall:
+    payload = wait.payload
+    if isinstance(wait, ToolCallApprovalChunk):
+        return PendingCall(
+            tool_call_id=payload.tool_call_id, tool_name=payload.tool_name, kind="approval", payload=payload.args
+        )
+    return PendingCall(
+        tool_call_id=payload.tool_call_id,
+        tool_name=payload.tool_name,
+        kind="suspension",
+        payload=wait.payload.suspend_payload,
+    )

@@ -1,0 +1,58 @@
+"""Where the chunks of a step go: through the processors, then into the step's fold and the run's log.
+
+The fold takes what comes out, so that what a processor hides reaches neither the next prompt nor the memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from riverrun.chunks import ChunkType, StepFold, TextDeltaChunk
+from riverrun.processors import Pipeline
+from riverrun.streams import Log
+from riverrun.structured import ObjectReader
+
+
+class Outlet:
+    """The outlet of one step. `is_plain`: nothing stands between the model and the log, so that chunks may be written
+    directly.
+    """
+
+    def __init__(
+        self, log: Log[ChunkType], fold: StepFold, pipeline: Pipeline, reader: ObjectReader[Any] | None = None
+    ) -> None:
+        self.log = log
+        self.fold = fold
+        self.pipeline = pipeline
+        self.reader = reader
+        self.is_plain = reader is None and not pipeline.has("process_output_stream")
+
+    async def put(self, chunk: ChunkType) -> None:
+        """Send a chunk on its way. Raises TripwireError when a processor stops the run."""
+        if self.is_plain:
+            self.fold.add(chunk)
+            self.log.write(chunk)
+        else:
+            await self.pipeline.process_output_stream(chunk, self._give)
+
+    async def aside(self, chunk: ChunkType) -> None:
+        """Send a chunk that is no part of the answer: what tools write and what they came to."""
+        if self.is_plain:
+            self.log.write(chunk)
+        else:
+            await self.pipeline.process_output_stream(chunk, self._tell)
+
+    async def end(self) -> None:
+        """The model has said everything: what processors held back comes."""
+        if not self.is_plain:
+            await self.pipeline.process_output_stream_end(self._give)
+
+    def _tell(self, chunk: ChunkType) -> None:
+        self.log.write(chunk)
+
+    def _give(self, chunk: ChunkType) -> None:
+        if self.reader is not None and type(chunk) is TextDeltaChunk:
+            for made in self.reader.feed(chunk.payload.text):
+                self.log.write(made)
+        self.fold.add(chunk)
+        self.log.write(chunk)

@@ -1,0 +1,39 @@
+"""A thread's title: a few words, by the model that had the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+
+from riverrun.chunks import AssistantMessage, Message, SystemMessage, TextDeltaChunk, TextPart, UserMessage
+from riverrun.errors import ModelError
+from riverrun.types import Model, ModelRequest, Settings
+
+_INSTRUCTIONS = "Give the conversation a title of at most six words. Answer with the title alone."
+_LONGEST = 80
+_SHOWN = 2000
+
+
+async def title_of(model: Model, messages: Sequence[Message], run_id: str) -> str | None:
+    """A title for a conversation; None when the model fails: a title is not worth a failed run."""
+    said = "\n".join(line for message in messages if (line := _line(message)))[:_SHOWN]
+    request = ModelRequest(
+        messages=[SystemMessage(_INSTRUCTIONS), UserMessage([TextPart(said)])],
+        run_id=run_id,
+        settings=Settings(max_output_tokens=40),
+    )
+    pieces: list[str] = []
+    try:
+        async with aclosing(model.stream(request)) as stream:
+            async for chunk in stream:
+                pieces += [chunk.payload.text] if isinstance(chunk, TextDeltaChunk) else []
+    except ModelError:
+        return None
+    return " ".join("".join(pieces).strip(" \"'\n").split())[:_LONGEST] or None
+
+
+def _line(message: Message) -> str:
+    if not isinstance(message, UserMessage | AssistantMessage):
+        return ""
+    text = " ".join(part.text for part in message.content if isinstance(part, TextPart))
+    return f"{message.role}: {text}" if text else ""
