@@ -204,7 +204,7 @@ class Agent:
         given = _given(cast("RunOptions", options))
         held = await claimed(self.store, run_id, agent_id=self.name, lease=self.lease)
         try:
-            saved = SavedRun.of(held.state).answered(tool_call_id, data)
+            saved = SavedRun.of(held.state, held.calls).answered(tool_call_id, data)
         except ConfigError:
             await self.store.suspend(held)
             raise

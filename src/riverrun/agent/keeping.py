@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from riverrun.agent.saved import SavedRun
+from riverrun.agent.saved import SavedRun, pending_call
 from riverrun.agent.toolcalls import Wait
-from riverrun.chunks import Message, SystemMessage, ToolCallApprovalChunk
+from riverrun.chunks import Message, SystemMessage
 from riverrun.errors import ConfigError, RunNotSuspendedError, StoreError
-from riverrun.store import AnyStore, PendingCall, Snapshot, StoredMessage, Thread
+from riverrun.store import AnyStore, Snapshot, StoredMessage, Thread
 from riverrun.streams import spawn
 
 
@@ -119,7 +118,7 @@ class Keeper:
             attempt=0 if self._held is None else self._held.attempt,
             thread_id=self._thread_id,
             resource_id=self._resource_id,
-            calls=[_pending(wait) for wait in waits],
+            calls=[pending_call(wait) for wait in waits],
             state=saved.state(),
         )
         if not await self._store.suspend(snapshot, await self._stored(messages)):
@@ -185,25 +184,6 @@ async def claimed(store: AnyStore, run_id: str, *, agent_id: str, lease: float) 
     return held
 
 
-def new_message_id() -> str:
-    """An id for a message."""
-    return str(uuid.uuid4())
-
-
 def _id(message: Message, usual: str) -> str:
     own = getattr(message, "id", None)
     return own if isinstance(own, str) and own else usual
-
-
-def _pending(wait: Wait) -> PendingCall:
-    payload = wait.payload
-    if isinstance(wait, ToolCallApprovalChunk):
-        return PendingCall(
-            tool_call_id=payload.tool_call_id, tool_name=payload.tool_name, kind="approval", payload=payload.args
-        )
-    return PendingCall(
-        tool_call_id=payload.tool_call_id,
-        tool_name=payload.tool_name,
-        kind="suspension",
-        payload=wait.payload.suspend_payload,
-    )

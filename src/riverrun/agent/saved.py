@@ -14,7 +14,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from riverrun.agent.step import Answer
-from riverrun.agent.toolcalls import Outcome, Wait, Waiting
+from riverrun.agent.toolcalls import APPROVAL_SCHEMA, Outcome, Wait, Waiting
 from riverrun.chunks import (
     ChunkType,
     FinishChunk,
@@ -23,24 +23,26 @@ from riverrun.chunks import (
     Messages,
     RawChunk,
     ReasoningDeltaChunk,
-    ReasoningDeltaPayload,
     ResponseMetadataChunk,
     Step,
     StepFinishChunk,
     StepStartChunk,
     TextDeltaChunk,
-    TextDeltaPayload,
     ToolCallApprovalChunk,
+    ToolCallApprovalPayload,
+    ToolCallChunk,
     ToolCallDeltaChunk,
     ToolCallInputStreamingEndChunk,
     ToolCallInputStreamingStartChunk,
     ToolCallSuspendedChunk,
+    ToolCallSuspendedPayload,
     ToolOutputChunk,
     Usage,
     from_value,
     to_value,
 )
 from riverrun.errors import ConfigError
+from riverrun.store import PendingCall
 from riverrun.types import Model
 
 _VERSION = 1
@@ -94,21 +96,23 @@ class SavedRun:
         }
 
     @classmethod
-    def of(cls, state: Mapping[str, Any]) -> SavedRun:
-        """The run of a state. Raises ConfigError for one that a newer version has written."""
+    def of(cls, state: Mapping[str, Any], calls: Sequence[PendingCall]) -> SavedRun:
+        """The run of a state and of the calls that wait. Raises ConfigError for one that another version has written."""
         if state.get("version") != _VERSION:
             raise ConfigError("this run was suspended by another version of riverrun, which has to resume it")
         outcomes = [cast("Outcome", from_value(value)) for value in state["outcomes"]]
         finish = state["finish"]
+        log = [from_value(value) for value in state["log"]]
+        waits = {call.tool_call_id: _wait_of(call, log) for call in calls}
         return cls(
             message_id=state["messageId"],
-            log=[from_value(value) for value in state["log"]],
+            log=log,
             finish=None if finish is None else cast("FinishChunk", from_value(finish)),
             given=messages_of(state["given"]),
             context=messages_of(state["context"]),
             answers=messages_of(state["answers"]),
             outcomes={outcome.payload.tool_call_id: outcome for outcome in outcomes},
-            waiting={call_id: _waiting_of(value) for call_id, value in state["waiting"].items()},
+            waiting={call_id: _waiting_of(value, waits.get(call_id)) for call_id, value in state["waiting"].items()},
             options=state["options"],
             recalled=state["recalled"],
             model_index=state["modelIndex"],
@@ -185,7 +189,6 @@ def messages_of(value: object) -> list[Message]:
 
 def _waiting_value(waiting: Waiting) -> dict[str, Any]:
     return {
-        "chunk": None if waiting.chunk is None else to_value(waiting.chunk),
         "isNested": waiting.is_nested,
         "approved": waiting.approved,
         "reason": waiting.reason,
@@ -193,9 +196,9 @@ def _waiting_value(waiting: Waiting) -> dict[str, Any]:
     }
 
 
-def _waiting_of(value: Mapping[str, Any]) -> Waiting:
+def _waiting_of(value: Mapping[str, Any], chunk: Wait | None) -> Waiting:
     return Waiting(
-        chunk=None if value["chunk"] is None else cast("Wait", from_value(value["chunk"])),
+        chunk=chunk,
         is_nested=value["isNested"],
         approved=value["approved"],
         reason=value["reason"],
@@ -203,19 +206,63 @@ def _waiting_of(value: Mapping[str, Any]) -> Waiting:
     )
 
 
+def pending_call(wait: Wait) -> PendingCall:
+    """What the store is told of a call that waits. Its payload is kept there and nowhere else: it may be large."""
+    if isinstance(wait, ToolCallApprovalChunk):
+        approval = wait.payload
+        return PendingCall(
+            tool_call_id=approval.tool_call_id, tool_name=approval.tool_name, kind="approval", payload=approval.args
+        )
+    asked = wait.payload
+    return PendingCall(
+        tool_call_id=asked.tool_call_id, tool_name=asked.tool_name, kind="suspension", payload=asked.suspend_payload
+    )
+
+
+def _wait_of(call: PendingCall, log: Sequence[ChunkType]) -> Wait:
+    made = (chunk.payload for chunk in log if isinstance(chunk, ToolCallChunk))
+    args = next((payload.args for payload in made if payload.tool_call_id == call.tool_call_id), None)
+    run_id = log[0].run_id if log else ""
+    if call.kind == "approval":
+        approval = ToolCallApprovalPayload(
+            tool_call_id=call.tool_call_id, tool_name=call.tool_name, args=call.payload, resume_schema=APPROVAL_SCHEMA
+        )
+        return ToolCallApprovalChunk(approval, run_id=run_id, from_="AGENT")
+    asked = ToolCallSuspendedPayload(
+        tool_call_id=call.tool_call_id, tool_name=call.tool_name, suspend_payload=call.payload, args=args
+    )
+    return ToolCallSuspendedChunk(asked, run_id=run_id, from_="AGENT")
+
+
 def _shortened(log: Iterable[ChunkType]) -> list[ChunkType]:
     kept: list[ChunkType] = []
+    pieces: list[str] = []  # of the delta that was kept last
     for chunk in log:
-        last = kept[-1] if kept else None
-        match last, chunk:
-            case TextDeltaChunk(a), TextDeltaChunk(b) if a.id == b.id and b.provider_metadata is None:
-                kept[-1] = replace(last, payload=TextDeltaPayload(a.id, a.text + b.text, a.provider_metadata))
-            case ReasoningDeltaChunk(a), ReasoningDeltaChunk(b) if a.id == b.id and b.provider_metadata is None:
-                kept[-1] = replace(last, payload=ReasoningDeltaPayload(a.id, a.text + b.text, a.provider_metadata))
-            case _, StepStartChunk(p):
-                kept.append(replace(chunk, payload=replace(p, request=None)))
-            case _ if not isinstance(chunk, _UNTOLD):
-                kept.append(chunk)
-            case _:
-                pass
+        if kept and _continues(kept[-1], chunk):
+            pieces.append(cast("TextDeltaChunk | ReasoningDeltaChunk", chunk).payload.text)
+            continue
+        _join(kept, pieces)
+        if isinstance(chunk, StepStartChunk):
+            chunk = replace(chunk, payload=replace(chunk.payload, request=None))
+        if isinstance(chunk, TextDeltaChunk | ReasoningDeltaChunk):
+            pieces = [chunk.payload.text]
+        if not isinstance(chunk, _UNTOLD):
+            kept.append(chunk)
+    _join(kept, pieces)
     return kept
+
+
+def _continues(last: ChunkType, chunk: ChunkType) -> bool:
+    match last, chunk:
+        case (TextDeltaChunk(a), TextDeltaChunk(b)) | (ReasoningDeltaChunk(a), ReasoningDeltaChunk(b)):
+            return a.id == b.id and b.provider_metadata is None
+        case _:
+            return False
+
+
+def _join(kept: list[ChunkType], pieces: list[str]) -> None:
+    """Give the last delta all of its text."""
+    if len(pieces) > 1:
+        last = cast("TextDeltaChunk", kept[-1])
+        kept[-1] = replace(last, payload=replace(last.payload, text="".join(pieces)))
+    pieces.clear()

@@ -36,16 +36,19 @@ Outcome: TypeAlias = ToolResultChunk | ToolErrorChunk | ToolOutputDeniedChunk
 Wait: TypeAlias = ToolCallApprovalChunk | ToolCallSuspendedChunk
 
 _DENIED = "Tool call was not approved by the user"
-_APPROVAL_SCHEMA = {
-    "$schema": "http://json-schema.org/draft-07/schema#",
-    "type": "object",
-    "properties": {
-        "approved": {"type": "boolean", "description": "Whether the tool call may run"},
-        "reason": {"type": "string", "description": "Why, for the model to read when it may not"},
-    },
-    "required": ["approved"],
-    "additionalProperties": False,
-}
+APPROVAL_SCHEMA = json_text(
+    {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "properties": {
+            "approved": {"type": "boolean", "description": "Whether the tool call may run"},
+            "reason": {"type": "string", "description": "Why, for the model to read when it may not"},
+        },
+        "required": ["approved"],
+        "additionalProperties": False,
+    }
+)
+"""The form of the answer to an approval."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -203,7 +206,7 @@ class ToolCalls:
             tool_call_id=payload.tool_call_id,
             tool_name=payload.tool_name,
             args=payload.args,
-            resume_schema=json_text(_APPROVAL_SCHEMA),
+            resume_schema=APPROVAL_SCHEMA,
         )
         return ToolCallApprovalChunk(approval, run_id=self.run_id, from_="AGENT")
 
