@@ -3,6 +3,7 @@
 from riverrun.agent import (
     Agent,
     Iteration,
+    Memory,
     Run,
     StepChanges,
     StepInfo,
@@ -10,15 +11,19 @@ from riverrun.agent import (
     has_tool_call,
     step_count_is,
 )
+from riverrun.app import App
 from riverrun.chunks import Result
 from riverrun.errors import ConfigError, ModelError, RiverrunError, RunError
+from riverrun.structured import StructuredOutput
 from riverrun.tools import Tool, ToolContext, client_tool, provider_tool, tool
 from riverrun.types import Model, ModelRequest, NamedTool, Settings, Source, Timeout
 
 __all__ = [
     "Agent",
+    "App",
     "ConfigError",
     "Iteration",
+    "Memory",
     "Model",
     "ModelError",
     "ModelRequest",
@@ -31,6 +36,7 @@ __all__ = [
     "Source",
     "StepChanges",
     "StepInfo",
+    "StructuredOutput",
     "Timeout",
     "Tool",
     "ToolContext",

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterable, Callable, Coroutine, Mapping
 from typing import Any
 
 from riverrun import Run
+from riverrun.chunks import ChunkType, ResponseMetadataChunk, ToolOutputChunk
 from tests.conformance.results import rejected
 from tests.conformance.values import dump
 
@@ -84,13 +85,21 @@ class Reader:
 
     async def _read(self) -> str:
         async for chunk in self._run:
-            self._chunks.append(dump(chunk))
+            if _is_recorded(chunk):
+                self._chunks.append(dump(chunk))
             for countdown, deed in self._deeds:
                 if countdown.strikes(chunk.type):
                     deed()
             if self._stop is not None and self._stop.strikes(chunk.type):
                 return "reader-cancel"
         return "close"
+
+
+def _is_recorded(chunk: ChunkType) -> bool:
+    """Whether the recordings have such chunks. Agents tell no response-metadata there; where it is a chunk of the run's
+    own, those who compare leave it out, but not where it is one of an agent inside a tool.
+    """
+    return not (isinstance(chunk, ToolOutputChunk) and isinstance(chunk.payload.output, ResponseMetadataChunk))
 
 
 class Countdown:

@@ -29,6 +29,9 @@ PROMISES = {
 }
 """The recordings' name of each promise → riverrun's name of it."""
 
+STATUS = {"tripwire": "running"}
+"""riverrun's word for how a run stands → the recordings'. There, a run whose stream a tripwire ended is never over."""
+
 
 def fulfilled(value: Any) -> dict[str, Any]:
     """A promise that was kept; undefined has no `value`."""
@@ -79,7 +82,7 @@ async def final(run: Run) -> dict[str, Any]:
     out["steps"] = dump(partial.steps)
     out["error"] = fulfilled(run.error)
     out["tripwire"] = fulfilled(run.tripwire)
-    out["status"] = run.status
+    out["status"] = STATUS.get(run.status, run.status)
     return out
 
 

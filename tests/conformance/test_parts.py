@@ -48,6 +48,7 @@ async def test_a_tripwire_is_in_the_record() -> None:
     record = (await perform(spec))["actions"][0]
     assert types(record) == ["tripwire"]
     assert record["final"]["tripwire"]["value"]["reason"] == "no greetings"
+    assert record["final"]["status"] == "running"
 
 
 async def test_an_agent_tries_again_as_often_as_it_says() -> None:
@@ -99,10 +100,10 @@ async def test_an_object_of_a_second_model_is_recorded_as_its_call() -> None:
         ({"errorStrategy": "fallback", "fallbackValue": {"name": "?"}}, {"value": {"name": "?"}}),
     ],
 )
-async def test_an_answer_that_is_no_object_is_dealt_with_as_asked(
+async def test_an_answer_that_does_not_fit_is_dealt_with_as_asked(
     members: dict[str, Any], settled: dict[str, Any]
 ) -> None:
-    record = (await perform(agent(text("no object")), structured(**members)))["actions"][0]
+    record = (await perform(agent(text('{"age":36}')), structured(**members)))["actions"][0]
     assert record["final"]["object"] == settled
 
 
@@ -117,11 +118,12 @@ async def test_the_schema_may_be_told_in_words() -> None:
 
 async def test_an_agent_among_agents_is_a_tool() -> None:
     spec = agent(calls("agent-sub", arguments='{"prompt":"do it"}'), text("final"), agents=["sub"])
-    result = await perform(spec, sub=agent(text("sub answer"), description="helps"))
+    metadata = {"type": "response-metadata", "id": "resp", "modelId": "m"}  # no recorded agent tells it
+    result = await perform(spec, sub=agent([metadata, *text("sub answer")], description="helps"))
     record = result["actions"][0]
     assert [call["model"] for call in result["modelCalls"]] == ["main", "sub", "main"]
     assert result["modelCalls"][0]["tools"][0]["name"] == "agent-sub"
-    assert (piped(record)[0], piped(record)[-1]) == ("start", "finish")
+    assert piped(record) == ["start", "step-start", "text-start", "text-delta", "text-end", "step-finish", "finish"]
     assert record["final"]["toolResults"]["value"][0]["payload"]["result"]["text"] == "sub answer"
 
 

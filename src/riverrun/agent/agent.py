@@ -174,9 +174,23 @@ class Agent:
         self.processors = list(processors)
         self.max_processor_retries = max_processor_retries
         self.require_tool_approval = require_tool_approval
-        self.store: AnyStore = InMemoryStore() if store is None else store
+        self.store: AnyStore = InMemoryStore()
+        self._has_own_store = False
+        self._delegates = [item for item in tools or () if isinstance(item, Agent)]
+        if store is not None:
+            self.use_store(store)
+            self._has_own_store = True
         self.memory = memory
         self.lease = lease
+
+    def use_store(self, store: AnyStore) -> None:
+        """Keep runs that wait, and threads, there from now on, unless a store was given to the agent itself. The agents
+        that tasks are handed to do so too.
+        """
+        if not self._has_own_store:
+            self.store = store
+        for agent in self._delegates:
+            agent.use_store(self.store)
 
     def stream(self, input: Input, /, **options: Unpack[RunOptions]) -> Run:
         """Start a run; the options are those of RunOptions.
@@ -185,7 +199,7 @@ class Agent:
         """
         given = _given(options)
         plan = self._plan(input, given)
-        keeper = self._keeper(plan.run_id, given)
+        keeper = self._keeper(plan.run_id, plan.message_id, given)
 
         async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
             await AgentLoop(plan, log, cancellation, keeper).run()
@@ -209,8 +223,8 @@ class Agent:
             await self.store.suspend(held)
             raise
         given = cast("RunOptions", {**_restored(saved.options), **given, "run_id": run_id})
-        plan = replace(self._plan([], given), context=saved.context, message_id=saved.message_id)
-        keeper = self._keeper(run_id, given, held)
+        plan = replace(self._plan([*saved.system], given), context=saved.context)
+        keeper = self._keeper(run_id, saved.message_id, given, held)
 
         async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
             await AgentLoop(plan, log, cancellation, keeper, saved).run()
@@ -260,12 +274,15 @@ class Agent:
         given = to_messages(input)
         active = options.get("active_tools")
         retries = options.get("max_retries")
+        processors = options.get("processors")
+        approval = options.get("require_tool_approval")
         return Plan(
             run_id=options.get("run_id") or str(uuid.uuid4()),
             message_id=str(uuid.uuid4()),
             agent_id=self.name,
             models=self.models,
             instructions=self._system_messages(options, given),
+            system=[message for message in given if isinstance(message, SystemMessage)],
             context=to_messages(context) if context is not None else [],
             messages=[message for message in given if not isinstance(message, SystemMessage)],
             tools=tools,
@@ -275,10 +292,10 @@ class Agent:
             prepare_step=options.get("prepare_step"),
             on_iteration=options.get("on_iteration"),
             task_complete=options.get("task_complete"),
-            processors=options.get("processors") or self.processors,
+            processors=self.processors if processors is None else processors,
             max_processor_retries=options.get("max_processor_retries", self.max_processor_retries),
             output=_structured(options["output"]) if "output" in options else self.output,
-            require_tool_approval=options.get("require_tool_approval") or self.require_tool_approval,
+            require_tool_approval=self.require_tool_approval if approval is None else approval,
             settings=laid_over(self.settings, options.get("settings")),
             provider_options=merged(self.provider_options, options.get("provider_options")),
             include_raw=options.get("include_raw", False),
@@ -289,13 +306,14 @@ class Agent:
             saved_options=_kept(options),
         )
 
-    def _keeper(self, run_id: str, options: RunOptions, held: Snapshot | None = None) -> Keeper:
+    def _keeper(self, run_id: str, message_id: str, options: RunOptions, held: Snapshot | None = None) -> Keeper:
         thread_id = held.thread_id if held is not None else options.get("thread_id")
         if thread_id is not None and self.memory is None:
             raise ConfigError(f"agent '{self.name}' has no memory for a thread: Agent(…, memory=Memory())")
         return Keeper(
             self.store,
             run_id=run_id,
+            message_id=message_id,
             agent_id=self.name,
             memory=self.memory,
             thread_id=thread_id,

@@ -71,7 +71,7 @@ def delegate(
             ctx.suspend_with(_wait_of(run))
         if run.status == "failed":
             raise RunError(error_message(result.error), run_id=run.run_id, partial=result)
-        return await _told(task, result, on_end)
+        return {**await _told(task, result, on_end), **_thread(ctx, agent.name, task.run_id)}
 
     return Tool(
         name=name or f"agent-{agent.name}",
@@ -101,8 +101,6 @@ async def _told(task: Delegation, result: Result, on_end: OnDelegation | None) -
     text = await _answer(on_end, done)
     return {
         "text": result.text if text is None else text,
-        "subAgentThreadId": _id(f"{task.run_id}/thread"),
-        "subAgentResourceId": _id(f"{task.run_id}/resource"),
         "subAgentToolResults": [
             {
                 "toolName": chunk.payload.tool_name,
@@ -112,6 +110,15 @@ async def _told(task: Delegation, result: Result, on_end: OnDelegation | None) -
             }
             for chunk in result.tool_results
         ],
+    }
+
+
+def _thread(ctx: ToolContext[Any], name: str, run_id: str) -> dict[str, str]:
+    """The inner run's own thread, by the outer one's."""
+    thread, resource = _id(f"{run_id}/thread"), _id(f"{run_id}/resource")
+    return {
+        "subAgentThreadId": f"{ctx.thread_id}-{thread}" if ctx.thread_id else thread,
+        "subAgentResourceId": f"{ctx.resource_id}-{name}" if ctx.resource_id else resource,
     }
 
 

@@ -35,13 +35,16 @@ class Memory:
 
 
 class Keeper:
-    """Keeps one run. `thread` is None for a run that remembers nothing; `held` is what a resumed run was claimed as."""
+    """Keeps one run. `message_id` begins the ids of its messages in the thread, the same when it is resumed; `held` is
+    what a resumed run was claimed as.
+    """
 
     def __init__(
         self,
         store: AnyStore,
         *,
         run_id: str,
+        message_id: str,
         agent_id: str,
         memory: Memory | None,
         thread_id: str | None,
@@ -51,6 +54,7 @@ class Keeper:
     ) -> None:
         self._store = store
         self._run_id = run_id
+        self._message_id = message_id
         self._agent_id = agent_id
         self._memory = memory if thread_id is not None else None
         self._thread_id = thread_id
@@ -64,6 +68,11 @@ class Keeper:
     def thread_id(self) -> str | None:
         """The thread that the run belongs to."""
         return self._thread_id
+
+    @property
+    def resource_id(self) -> str | None:
+        """Whom the thread belongs to."""
+        return self._resource_id
 
     @property
     def is_lost(self) -> bool:
@@ -166,7 +175,7 @@ class Keeper:
             await self._store.save_thread(Thread(id=self._thread_id, resource_id=self._resource_id or self._thread_id))
         said = [message for message in messages if not isinstance(message, SystemMessage)]
         return [
-            StoredMessage(id=_id(message, f"{self._run_id}:{place}"), thread_id=self._thread_id, message=message)
+            StoredMessage(id=_id(message, f"{self._message_id}:{place}"), thread_id=self._thread_id, message=message)
             for place, message in enumerate(said)
         ]
 

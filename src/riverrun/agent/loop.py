@@ -40,6 +40,7 @@ from riverrun.chunks import (
     IsTaskCompleteChunk,
     Message,
     Messages,
+    ObjectResultChunk,
     Response,
     StartChunk,
     StartPayload,
@@ -87,6 +88,7 @@ class AgentLoop:
     feedback: str | None = None
     """What processors have against the last answer."""
     pipeline: Pipeline = field(init=False)
+    _replaced: Response | None = None
 
     def __post_init__(self) -> None:
         plan = self.plan
@@ -123,15 +125,18 @@ class AgentLoop:
     async def _begin(self) -> None:
         """Look at the input and recall what was said before; then the run starts."""
         start = StartChunk(StartPayload(id=self.plan.agent_id, message_id=self.plan.message_id), **self._from)
-        if not self.pipeline.has("process_input"):
-            self._write(start)
+        try:
             self.recalled = await self.keeper.recall()
-            return
-        self.recalled = await self.keeper.recall()
-        messages = await self.pipeline.process_input([*self.recalled, *self.given])
-        before = set(map(id, self.recalled))
-        self.recalled = [message for message in messages if id(message) in before]
-        self.given = [message for message in messages if id(message) not in before]
+            if self.pipeline.has("process_input"):
+                messages = await self.pipeline.process_input([*self.recalled, *self.given])
+                before = set(map(id, self.recalled))
+                self.recalled = [message for message in messages if id(message) in before]
+                self.given = [message for message in messages if id(message) not in before]
+        except TripwireError:  # nothing has started
+            raise
+        except Exception:
+            self._write(start)
+            raise
         self._write(start)
 
     # -- steps
@@ -238,6 +243,8 @@ class AgentLoop:
             outcome = await structured(self.plan.output, answer, self.plan, self._write)
         for chunk in outcome.chunks:
             self._write(chunk)
+            if isinstance(chunk, ObjectResultChunk):
+                answer.object = chunk.object
         if outcome.status == "failed":
             answer.error = outcome.error
 
@@ -252,6 +259,8 @@ class AgentLoop:
             deps=self.plan.deps,
             cancelled=self.cancellation.event,
             approval=self.plan.require_tool_approval,
+            thread_id=self.keeper.thread_id,
+            resource_id=self.keeper.resource_id,
         )
 
     # -- processors that do not take an answer
@@ -348,10 +357,12 @@ class AgentLoop:
                 tool_calls=[call.payload for call in answer.fold.tool_calls],
                 usage=answer.usage,
                 steps=steps,
+                object=answer.object,
             ),
             metadata=metadata,
             response=steps[-1].response if steps else None,
             processor_retry_feedback=feedback,
+            is_task_complete_check_failed=answer.is_incomplete or None,
         )
         self._write(StepFinishChunk(payload, **self._from))
         return payload
@@ -394,6 +405,7 @@ class AgentLoop:
         )
         payload = await plan.task_complete.check(candidate, is_last=stopped)
         self._write(IsTaskCompleteChunk(payload, **self._from))
+        answer.is_incomplete = not payload.passed
         if payload.passed or stopped:
             return False
         if not payload.suppress_feedback:
@@ -423,7 +435,8 @@ class AgentLoop:
     async def _suspend(self, answer: Answer, calls: ToolCalls) -> None:
         """Leave the run in the store, and only then tell what it waits for: who reads it can resume it."""
         saved = SavedRun(
-            message_id=self.plan.message_id,
+            message_id=self.saved.message_id if self.saved else self.plan.message_id,
+            system=self.plan.system,
             log=[*(self.saved.log if self.saved else ()), *self.log.items],
             finish=None if answer.finish is None else FinishChunk(answer.finish, **self._from),
             given=[*self.recalled, *self.given],
@@ -477,6 +490,7 @@ class AgentLoop:
         output = last.output or StepOutput()
         if self.pipeline.has("process_output_result"):
             self.answers = [*await self.pipeline.process_output_result(self.answers)]
+            self._replaced = msgspec.structs.replace(self.steps[-1].response or Response(), messages=self.answers)
         await self.keeper.finish([*self.given, *self.answers])
         await self._title()
         self._write_finish(last.step_result, output.text, output.tool_calls, self._usages(), last)
@@ -536,13 +550,21 @@ class AgentLoop:
         usages: Sequence[Usage],
         last: StepFinishPayload | None = None,
     ) -> None:
-        output = StepOutput(text=text, tool_calls=tool_calls, usage=run_usage(usages), steps=self.steps)
+        output = StepOutput(
+            text=text,
+            tool_calls=tool_calls,
+            usage=run_usage(usages),
+            steps=self.steps,
+            object=last.output.object if last and last.output else None,
+        )
         payload = FinishPayload(
             message_id=self.plan.message_id,
             step_result=result,
             output=output,
             metadata=last.metadata if last else None,
+            is_task_complete_check_failed=last.is_task_complete_check_failed if last else None,
             messages=self._messages(),
+            response=self._replaced,
         )
         self._write(FinishChunk(payload, **self._from))
 

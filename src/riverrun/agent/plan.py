@@ -24,6 +24,8 @@ class Plan:
     agent_id: str
     models: Sequence[Model]
     instructions: Sequence[SystemMessage]
+    system: Sequence[SystemMessage]
+    """Those of the instructions that came with the input."""
     context: Sequence[Message]
     messages: Sequence[Message]
     tools: Mapping[str, Tool]

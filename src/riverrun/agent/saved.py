@@ -62,11 +62,12 @@ class SavedRun:
     """What is known of a run that waits.
 
     `log` are the chunks so far; `finish` the model's own, of the step that waits; `options` what the caller gave the
-    run, as JSON; `given` the input, the first `recalled` of it from the thread; `context` what stood beside it,
-    `answers` what the run has added.
+    run, as JSON. `system` are the instructions that came with the input, `given` the rest of it, the first `recalled`
+    from the thread; `context` stood beside it, `answers` is what the run has added.
     """
 
     message_id: str
+    system: Sequence[Message]
     log: Sequence[ChunkType]
     finish: FinishChunk | None
     given: Sequence[Message]
@@ -83,6 +84,7 @@ class SavedRun:
         return {
             "version": _VERSION,
             "messageId": self.message_id,
+            "system": messages_value(self.system),
             "log": [to_value(chunk) for chunk in _shortened(self.log)],
             "finish": None if self.finish is None else to_value(self.finish),
             "given": messages_value(self.given),
@@ -97,7 +99,7 @@ class SavedRun:
 
     @classmethod
     def of(cls, state: Mapping[str, Any], calls: Sequence[PendingCall]) -> SavedRun:
-        """The run of a state and of the calls that wait. Raises ConfigError for one that another version has written."""
+        """The run of a state and of the calls that wait. Raises ConfigError for one that another version wrote."""
         if state.get("version") != _VERSION:
             raise ConfigError("this run was suspended by another version of riverrun, which has to resume it")
         outcomes = [cast("Outcome", from_value(value)) for value in state["outcomes"]]
@@ -106,6 +108,7 @@ class SavedRun:
         waits = {call.tool_call_id: _wait_of(call, log) for call in calls}
         return cls(
             message_id=state["messageId"],
+            system=messages_of(state["system"]),
             log=log,
             finish=None if finish is None else cast("FinishChunk", from_value(finish)),
             given=messages_of(state["given"]),

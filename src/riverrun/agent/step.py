@@ -11,7 +11,7 @@ import uuid
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -57,6 +57,10 @@ class Answer:
     start: StepStartPayload | None = None
     response: ResponseMetadataPayload | None = None
     error: Exception | None = None
+    object: Any = None
+    """The structured answer, as JSON."""
+    is_incomplete: bool = False
+    """Whether the scorers say that it does not complete the task."""
     failure: ErrorChunk | None = None
     """What tells of `error`, until it is told."""
 

@@ -38,7 +38,7 @@ def reader_for(output: StructuredOutput[Any] | None, run_id: str, model: Model) 
 
 def settled(reader: ObjectReader[Any], reason: str | None) -> Outcome[Any]:
     """What the text that was read came to."""
-    return reader.finish(reason)
+    return reader.finish(reason, required=True)
 
 
 async def structured(

@@ -80,6 +80,8 @@ class ToolCalls:
     deps: Any
     cancelled: CancelEvent
     approval: Approval = False
+    thread_id: str | None = None
+    resource_id: str | None = None
     outcomes: dict[str, Outcome] = field(default_factory=dict[str, Outcome])
     waiting: dict[str, Waiting] = field(default_factory=dict[str, Waiting])
 
@@ -178,6 +180,8 @@ class ToolCalls:
             room=self.outlet.log.room,
             cancelled_event=self.cancelled,
             resumed=said.answers,
+            thread_id=self.thread_id,
+            resource_id=self.resource_id,
         )
         if said.approved is False:
             return self._denied(payload, said.reason), False

@@ -150,6 +150,7 @@ class StepFinishPayload(Record, frozen=True, kw_only=True):
     provider_metadata: Maybe[dict[str, Any]] = None
     processor_retry_count: Maybe[int] = None
     processor_retry_feedback: Maybe[str] = None
+    is_task_complete_check_failed: Maybe[bool] = None
 
 
 class FinishPayload(Record, frozen=True, kw_only=True):
@@ -162,6 +163,7 @@ class FinishPayload(Record, frozen=True, kw_only=True):
     messages: Maybe[Messages] = None
     response: Maybe[Response] = None
     processor_retry_count: Maybe[int] = None
+    is_task_complete_check_failed: Maybe[bool] = None
 
 
 class ErrorPayload(Record, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from riverrun.chunks.control import (
     AbortChunk,
     ErrorChunk,
     FinishChunk,
+    FinishPayload,
     Response,
     ResponseMetadataChunk,
     StartChunk,
@@ -22,8 +23,10 @@ from riverrun.chunks.control import (
     TripwirePayload,
 )
 from riverrun.chunks.message import (
+    AssistantMessage,
     Message,
     ReasoningPart,
+    TextPart,
 )
 from riverrun.chunks.step_fold import StepFold
 from riverrun.chunks.text import (
@@ -120,9 +123,22 @@ class Fold:
                 self._texts.append([])
                 self._reasoning.append(StepFold())  # another step may use a block's id again
             case StepFinishChunk(p):
+                if p.step_result is not None and p.step_result.reason == "retry":
+                    self._texts[-1].clear()  # what was said in it does not count
                 _finish_step(self._so_far, p, self._usages)
             case _:
                 _take(self._so_far, chunk)
+                if isinstance(chunk, FinishChunk):
+                    self._replace_text(chunk.payload)
+
+    def _replace_text(self, finish: FinishPayload) -> None:
+        """What processors of the whole result made of the text: nothing, or another one."""
+        if finish.response is not None and finish.response.messages is not None:
+            self._texts = [
+                [part.text for part in message.content if isinstance(part, TextPart)]
+                for message in finish.response.messages
+                if isinstance(message, AssistantMessage)
+            ]
 
     def result(self) -> Result:
         """What the chunks came to so far; later ones do not change it."""
@@ -204,6 +220,8 @@ def _finish_step(result: Result, step: StepFinishPayload, usages: list[Usage]) -
             usages.append(output.usage)
         if output.steps:
             result.steps.append(output.steps[-1])
+        elif step.step_result is not None and step.step_result.reason == "retry":
+            result.steps.append(Step(content=[], usage=output.usage or Usage(), finish_reason="retry"))
     if step.step_result is not None:
         result.finish_reason = step.step_result.reason
     if step.metadata is not None:

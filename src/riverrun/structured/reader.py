@@ -67,13 +67,14 @@ class ObjectReader(Generic[Out]):
         self._finder.feed(text)
         return self._news()
 
-    def finish(self, reason: str | None) -> Outcome[Out]:
-        """The answer is over; `reason` is why the model stopped.
+    def finish(self, reason: str | None, *, required: bool = False) -> Outcome[Out]:
+        """The answer is over; `reason` is why the model stopped. `required`: an answer without JSON is not valid.
 
-        A step that called tools is not the last word: JSON in it that does not fit is passed over.
+        A step that called tools is not the last word: JSON in it that does not fit is passed over, and so is that
+        there is none.
         """
         answer = self._answer()
-        if answer is UNSET:
+        if answer is UNSET and (reason in _GOES_ON or not required):
             return Outcome(status="none")
         value = self._validated(answer, reason)
         if isinstance(value, StructuredOutputError):
@@ -115,6 +116,8 @@ class ObjectReader(Generic[Out]):
         if reason in _CUT_OFF:
             message = f'Structured output was truncated because the model finished with reason "{reason}".'
             return StructuredOutputError(message, code="truncated", value=said, finish_reason=reason)
+        if answer is UNSET:
+            return _invalid([Fault((), "the answer holds no JSON")], said)
         if answer is _UNREADABLE:
             return _invalid([Fault((), "this is not valid JSON, or it ends in the middle")], said)
         try:
@@ -154,6 +157,7 @@ class ObjectReader(Generic[Out]):
 
 
 _UNREADABLE = object()
+_GOES_ON = ("tool-calls", "other")
 _CUT_OFF = ("length", "content-filter")
 _MOST_FAULTS = 20
 _LONGEST_FAULT = 300

@@ -64,6 +64,8 @@ class ToolContext(Generic[Deps_co]):
     cancelled_event: asyncio.Event = field(repr=False)
     room: Callable[[], Awaitable[None]] | None = field(default=None, repr=False)
     resumed: Sequence[Any] = field(default=(), repr=False)
+    thread_id: str | None = field(default=None, repr=False)
+    resource_id: str | None = field(default=None, repr=False)
     _questions: list[Any] = field(default_factory=list[Any], init=False, repr=False)
     _waits: list[ToolCallApprovalChunk | ToolCallSuspendedChunk] = field(
         default_factory=list["ToolCallApprovalChunk | ToolCallSuspendedChunk"], init=False, repr=False
