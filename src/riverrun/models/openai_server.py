@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from riverrun.errors import MissingExtraError, MissingKeyError
-from riverrun.models.http import ClientKind, Response, WireRequest, client_of, release
+from riverrun.models.http import ClientKind, Response, WireRequest, client_of
 from riverrun.models.http.stainless import post
 
 if TYPE_CHECKING:
@@ -56,10 +56,6 @@ class OpenAIServer:
         if client is None:
             client = await client_of(self, _KIND, self._base_url, self._key)
         return await post(openai, client, path, call, headers=headers)
-
-    async def aclose(self) -> None:
-        """Close the connections to the server, unless another model of this event loop uses them too."""
-        await release(self)
 
 
 def _is_official(base_url: str) -> bool:

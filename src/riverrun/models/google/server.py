@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from riverrun.errors import MissingExtraError, MissingKeyError
 from riverrun.models.google.transport import api_key_of, asks_vertex, post
-from riverrun.models.http import ClientKind, Response, WireRequest, client_of, release
+from riverrun.models.http import ClientKind, Response, WireRequest, client_of
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -56,10 +56,6 @@ class GoogleServer:
         if client is None:
             client = (await client_of(self, _KIND, self._base_url, self._key)).client
         return await post(client, model_id, call, headers)
-
-    async def aclose(self) -> None:
-        """Close the connections to the server, unless another model of this event loop uses them too."""
-        await release(self)
 
 
 def _is_official(base_url: str) -> bool:
