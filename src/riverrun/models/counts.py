@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 
-def count(value: object, *, below: int = 2**63) -> int | None:
-    """A count; None for what is missing, no whole number, or not in the range."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < below:
+def count(value: object) -> int | None:
+    """A count; None for what is missing or no whole number that can be one."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**63:
         return None
     return int(value) if int(value) == value else None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from riverrun.errors import MissingExtraError, MissingKeyError
-from riverrun.models.http import ClientKind, Response, WireRequest, client_of
+from riverrun.models.http import ClientKind, Response, WireRequest, checked_url, client_of
 from riverrun.models.http.stainless import post
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class OpenAIServer:
         except ModuleNotFoundError as error:
             raise MissingExtraError("openai", needed_by=needed_by) from error
         self._client = client
-        self._base_url = (
+        self._base_url = checked_url(
             (str(client.base_url) if client else base_url) or os.environ.get("OPENAI_BASE_URL") or _BASE_URL
         )
         self.official = _is_official(self._base_url)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from riverrun.errors import MissingExtraError, MissingKeyError
 from riverrun.models.anthropic.frames import unframed
-from riverrun.models.http import ClientKind, Response, WireRequest, client_of
+from riverrun.models.http import ClientKind, Response, WireRequest, checked_url, client_of
 from riverrun.models.http.stainless import post
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class AnthropicServer:
 
 def _rooted(base_url: str) -> str:
     """The SDK adds the API's version to a base URL; many write it there, too."""
-    return base_url.rstrip("/").removesuffix("/v1")
+    return checked_url(base_url).rstrip("/").removesuffix("/v1")
 
 
 def _is_official(base_url: str) -> bool:

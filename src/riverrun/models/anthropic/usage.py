@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from riverrun.chunks import Usage
 from riverrun.chunks.envelope import mapping
 from riverrun.models.counts import count, sum_of
-
-_count = partial(count, below=2**53)
 
 
 def read_usage(raw: Mapping[str, Any]) -> Usage:
@@ -20,7 +17,7 @@ def read_usage(raw: Mapping[str, Any]) -> Usage:
     part of them.
     """
     uncached, cached, created, output = (
-        _count(raw.get(name))
+        count(raw.get(name))
         for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
     )
     by_lifetime = mapping(raw.get("cache_creation"))
@@ -29,10 +26,10 @@ def read_usage(raw: Mapping[str, Any]) -> Usage:
         input_tokens=given,
         output_tokens=output,
         total_tokens=sum_of(given, output),
-        reasoning_tokens=_count(mapping(raw.get("output_tokens_details")).get("thinking_tokens")),
+        reasoning_tokens=count(mapping(raw.get("output_tokens_details")).get("thinking_tokens")),
         cached_input_tokens=cached,
         cache_creation_input_tokens=created,
-        cache_creation_input_tokens5m=_count(by_lifetime.get("ephemeral_5m_input_tokens")),
-        cache_creation_input_tokens1h=_count(by_lifetime.get("ephemeral_1h_input_tokens")),
+        cache_creation_input_tokens5m=count(by_lifetime.get("ephemeral_5m_input_tokens")),
+        cache_creation_input_tokens1h=count(by_lifetime.get("ephemeral_1h_input_tokens")),
         raw=dict(raw),
     )
