@@ -44,6 +44,7 @@ conformance: setup  ## the recorded system's scenarios, compared; needs ../share
 
 bench: setup  ## what a chunk costs at each station
 	$(BIN)/python bench/stations.py
+	$(BIN)/python bench/decoding.py
 	$(BIN)/python bench/long_run.py
 	bench/compare.sh
 

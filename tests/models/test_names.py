@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -72,3 +73,21 @@ def test_a_name_that_is_none_is_refused_with_those_there_are(name: str) -> None:
 def test_what_is_no_model_is_refused(model: Any) -> None:
     with pytest.raises(ConfigError, match="a model is a name or has stream, model_id and provider"):
         resolve_model(model)
+
+
+@pytest.mark.parametrize("kind", ["openai_chat.OpenAIChatModel", "openai_responses.OpenAIResponsesModel"])
+@pytest.mark.parametrize("url", ["localhost:8000", "ftp://server"])
+def test_a_base_url_that_names_no_server_is_refused_where_it_is_given(kind: str, url: str) -> None:
+    refused(kind, url)
+
+
+@pytest.mark.parametrize("kind", ["anthropic.AnthropicModel", "google.GoogleModel"])
+def test_so_is_that_of_other_providers(kind: str) -> None:
+    refused(kind, "localhost:8000")
+
+
+def refused(kind: str, url: str) -> None:
+    module, _, name = kind.partition(".")
+    model = getattr(import_module(f"riverrun.models.{module}"), name)
+    with pytest.raises(ConfigError, match="http:// or https://"):
+        model("m", base_url=url, api_key="key")

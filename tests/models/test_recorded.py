@@ -78,6 +78,13 @@ async def test_an_agent_runs_on_recordings(api: str):
     assert (result.total_usage.input_tokens, result.total_usage.output_tokens) == (10, 14)
 
 
+@by_api
+async def test_an_event_that_is_nested_without_end_is_no_crash(api: str):
+    deep = b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    with pytest.raises(ModelError):
+        await collect(RecordedModel(api, [sse(api).split(b"\n\n")[0] + b"\n\ndata: " + deep + b"\n\n"]))
+
+
 async def test_a_call_more_than_recorded_fails_the_run():
     with pytest.raises(RunError, match="no recorded stream for call 0"):
         await Agent("a", model=RecordedModel("openai-chat", []), max_retries=0).generate("hi")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from riverrun.errors import MissingExtraError, MissingKeyError
-from riverrun.models.http import ClientKind, Response, WireRequest, client_of, release
+from riverrun.models.http import ClientKind, Response, WireRequest, checked_url, client_of
 from riverrun.models.http.stainless import post
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class OpenAIServer:
         except ModuleNotFoundError as error:
             raise MissingExtraError("openai", needed_by=needed_by) from error
         self._client = client
-        self._base_url = (
+        self._base_url = checked_url(
             (str(client.base_url) if client else base_url) or os.environ.get("OPENAI_BASE_URL") or _BASE_URL
         )
         self.official = _is_official(self._base_url)
@@ -56,10 +56,6 @@ class OpenAIServer:
         if client is None:
             client = await client_of(self, _KIND, self._base_url, self._key)
         return await post(openai, client, path, call, headers=headers)
-
-    async def aclose(self) -> None:
-        """Close the connections to the server, unless another model of this event loop uses them too."""
-        await release(self)
 
 
 def _is_official(base_url: str) -> bool:

@@ -9,6 +9,8 @@ from typing import Literal
 
 import msgspec
 
+from riverrun.models.http import reader_of
+
 
 class PlainText(msgspec.Struct, gc=False, tag="text_delta"):
     """A piece of text."""
@@ -39,12 +41,5 @@ class PlainEvent(msgspec.Struct, gc=False):
     error: None = None
 
 
-_decode = msgspec.json.Decoder(PlainEvent).decode
-
-
-def read_plain(data: bytes) -> PlainEvent | None:
-    """The event, or None if it is none that may go the short way."""
-    try:
-        return _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+read_plain = reader_of(PlainEvent)
+"""The event, or None if it is none that may go the short way."""

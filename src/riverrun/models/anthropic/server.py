@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from riverrun.errors import MissingExtraError, MissingKeyError
 from riverrun.models.anthropic.frames import unframed
-from riverrun.models.http import ClientKind, Response, WireRequest, client_of, release
+from riverrun.models.http import ClientKind, Response, WireRequest, checked_url, client_of
 from riverrun.models.http.stainless import post
 
 if TYPE_CHECKING:
@@ -61,14 +61,10 @@ class AnthropicServer:
             client = await client_of(self, self._kind, self._base_url, self._key)
         return unframed(await post(anthropic, client, "/v1/messages", call))
 
-    async def aclose(self) -> None:
-        """Close the connections to the server, unless another model of this event loop uses them too."""
-        await release(self)
-
 
 def _rooted(base_url: str) -> str:
     """The SDK adds the API's version to a base URL; many write it there, too."""
-    return base_url.rstrip("/").removesuffix("/v1")
+    return checked_url(base_url).rstrip("/").removesuffix("/v1")
 
 
 def _is_official(base_url: str) -> bool:

@@ -15,26 +15,18 @@ from riverrun.chunks import (
     TextDeltaChunk,
     TextDeltaPayload,
 )
-from riverrun.chunks.envelope import is_list, is_object, mapping
-from riverrun.errors import ModelError
-from riverrun.models.answer import AnswerWriter
+from riverrun.chunks.envelope import is_list, mapping
 from riverrun.models.anthropic.answer import Facts
 from riverrun.models.anthropic.blocks import CallBlock, TextBlock, ThinkingBlock
 from riverrun.models.anthropic.content import Content
 from riverrun.models.anthropic.names import ToolNames
-from riverrun.models.anthropic.plain import PlainEvent, PlainText, PlainThinking, read_plain
-from riverrun.models.http import NO_JSON, model_error, no_json, read_json
+from riverrun.models.anthropic.plain import PlainText, PlainThinking, read_plain
+from riverrun.models.http import Decoder, model_error
 from riverrun.types import ToolSpec
 
 
-class StreamDecoder:
-    """Decodes one stream: `feed` every event, then `close`. Either may find a failure, which is then in `error`, in
-    the server's own words.
-
-    `run_id` goes on every chunk; `provider` is the key of provider metadata; `tools` are those that were offered;
-    `headers` those of the response; `prefix` begins the ids of blocks, of sources and of calls without an id (random
-    when None).
-    """
+class StreamDecoder(Decoder):
+    """Decodes one stream. `tools` are those that were offered, `headers` those of the response."""
 
     def __init__(
         self,
@@ -46,44 +38,19 @@ class StreamDecoder:
         headers: Mapping[str, str] | None = None,
         prefix: str | None = None,
     ) -> None:
-        self.error: ModelError | None = None
-        self.done = False  # a gateway said so; Anthropic's own streams are over when their bytes are
-        self._run_id = run_id
-        self._include_raw = include_raw
+        super().__init__(run_id, provider=provider, include_raw=include_raw, prefix=prefix)
         self._begun = False
         self._stopped = False
-        self._writer = writer = AnswerWriter(run_id, provider=provider, prefix=prefix)
-        self._facts = Facts(writer, headers)
-        self._content = Content(writer, ToolNames(tools))
-
-    def feed(self, data: bytes, event: str = "message") -> list[ChunkType]:
-        """The chunks of one event, given its data and its SSE name. Nothing comes after a failure or the end."""
-        if self._content.open and event != "error" and not self._include_raw:
-            plain = read_plain(data)
-            chunks = None if plain is None else self._short(plain)
-            if chunks is not None:
-                return chunks
-        if self._goes_on:
-            self._event(data.strip(), event)
-        return self._writer.take()
-
-    def close(self) -> list[ChunkType]:
-        """The stream is over: what was open is closed, and the finish chunk comes."""
-        if self.error is None and not (self._stopped or self._facts.raw_reason):
-            self._fail(ModelError("the answer was truncated: its end is missing", code="truncated", retryable=True))
-        if self.error is None:
-            self._end()
-        return self._writer.take()
-
-    def fail(self, error: ModelError) -> list[ChunkType]:
-        """The connection broke: close what is open. That is no failure when only the end of the stream is missing."""
-        if self._goes_on and not (self._stopped or self._facts.raw_reason):
-            self._fail(error)
-        return self._writer.take()
+        self._facts = Facts(self._writer, headers)
+        self._content = Content(self._writer, ToolNames(tools))
 
     @property
-    def _goes_on(self) -> bool:
-        return self.error is None and not self.done
+    def _ended(self) -> bool:
+        return self._stopped or self._facts.raw_reason is not None
+
+    def _over(self) -> None:  # a gateway says so; Anthropic's own streams are over when their bytes are
+        self._content.end()
+        super()._over()
 
     def _end(self) -> None:
         self._content.end()
@@ -92,16 +59,11 @@ class StreamDecoder:
             self._writer.custom("container", {"container": self._facts.container})
         self._facts.finish(called=self._content.called)
 
-    def _fail(self, error: ModelError) -> None:
-        self._writer.abort()
-        self._content.open.clear()
-        self.error = error
-
-    # -- events
-
-    def _short(self, event: PlainEvent) -> list[ChunkType] | None:
-        """The chunks of an event that goes on with what is open; None for any other."""
-        block, delta = self._content.open.get(event.index), event.delta
+    def _short(self, data: bytes, name: str) -> list[ChunkType] | None:
+        opened = self._content.open
+        if not opened or (event := read_plain(data)) is None:
+            return None
+        block, delta = opened.get(event.index), event.delta
         if isinstance(delta, PlainText):
             if isinstance(block, TextBlock) and delta.text:
                 payload = TextDeltaPayload(block.id, delta.text)
@@ -114,23 +76,6 @@ class StreamDecoder:
             self._writer.call_delta(block.call, delta.partial_json)
             return self._writer.take()
         return None
-
-    def _event(self, data: bytes, name: str) -> None:
-        if not data:
-            return
-        if data == b"[DONE]":
-            self._content.end()
-            self.done = True
-            return
-        value = read_json(data)
-        if value is NO_JSON:
-            self._fail(no_json(data))
-            return
-        if self._include_raw:
-            self._writer.raw(value)
-        for item in value if is_list(value) else [value]:
-            if is_object(item) and self._goes_on:
-                self._object(item, name)
 
     def _object(self, event: dict[str, Any], name: str) -> None:
         failure = _failure_in(event, name)

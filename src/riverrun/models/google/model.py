@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
-from riverrun.chunks import ChunkType
 from riverrun.models.google.request import google_request
 from riverrun.models.google.server import GoogleServer
 from riverrun.models.google.stream import StreamDecoder
-from riverrun.models.http import Decoder, Response, WireRequest, exchange
+from riverrun.models.http import HttpModel, Response, WireRequest
 from riverrun.types import ModelRequest
 
 if TYPE_CHECKING:
     from google.genai import Client
 
 
-class GoogleModel:
+class GoogleModel(HttpModel[GoogleServer]):
     """A model behind the generateContent API.
 
     `base_url` defaults to GOOGLE_GEMINI_BASE_URL, `api_key` to GOOGLE_API_KEY or GEMINI_API_KEY; a server that is not
@@ -34,40 +32,20 @@ class GoogleModel:
         client: Client | None = None,
         provider: str = "google",
     ) -> None:
-        self._model_id = model_id
-        self._provider = provider
-        self._server = GoogleServer(
-            base_url=base_url, api_key=api_key, client=client, needed_by=f"the model {model_id}"
+        server = GoogleServer(base_url=base_url, api_key=api_key, client=client, needed_by=f"the model {model_id}")
+        super().__init__(model_id, provider=provider, server=server)
+
+    def _call(self, request: ModelRequest) -> WireRequest:
+        return google_request(request, model_id=self._model_id, provider=self._provider, vertex=self._server.vertex)
+
+    async def _send(self, request: ModelRequest, call: WireRequest) -> Response:
+        return await self._server.post(self._model_id, call, request.settings.headers)
+
+    def _decoder(self, request: ModelRequest, headers: dict[str, str]) -> StreamDecoder:
+        return StreamDecoder(
+            request.run_id,
+            provider=self._provider,
+            tools=request.tools,
+            include_raw=request.include_raw,
+            headers=headers,
         )
-
-    @property
-    def provider(self) -> str:
-        """The provider's name, as in model strings."""
-        return self._provider
-
-    @property
-    def model_id(self) -> str:
-        """The provider's name of the model."""
-        return self._model_id
-
-    def stream(self, request: ModelRequest, /) -> AsyncGenerator[ChunkType, None]:
-        """Call the model. Raises ModelError when the call fails, ConfigError for a request that cannot be sent."""
-
-        def decoder(headers: dict[str, str]) -> Decoder:
-            return StreamDecoder(
-                request.run_id,
-                provider=self._provider,
-                tools=request.tools,
-                include_raw=request.include_raw,
-                headers=headers,
-            )
-
-        async def send(call: WireRequest) -> Response:
-            return await self._server.post(self._model_id, call, request.settings.headers)
-
-        call = google_request(request, model_id=self._model_id, provider=self._provider, vertex=self._server.vertex)
-        return exchange(call, send, decoder, run_id=request.run_id, secret=self._server.secret)
-
-    async def aclose(self) -> None:
-        """Close the connections to the server, unless another model of this event loop uses them too."""
-        await self._server.aclose()

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from riverrun.errors import MissingExtraError, MissingKeyError
 from riverrun.models.google.transport import api_key_of, asks_vertex, post
-from riverrun.models.http import ClientKind, Response, WireRequest, client_of, release
+from riverrun.models.http import ClientKind, Response, WireRequest, checked_url, client_of
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -38,7 +38,7 @@ class GoogleServer:
         except ModuleNotFoundError as error:
             raise MissingExtraError("google", needed_by=needed_by) from error
         self._client = client
-        self._base_url = base_url or os.environ.get("GOOGLE_GEMINI_BASE_URL") or _BASE_URL
+        self._base_url = checked_url(base_url or os.environ.get("GOOGLE_GEMINI_BASE_URL") or _BASE_URL)
         given = api_key or os.environ.get("GOOGLE_API_KEY") or os.environ.get("GEMINI_API_KEY")
         self._key = given or ("" if _is_official(self._base_url) else _NO_KEY)
         if client is None and not self._key:
@@ -56,10 +56,6 @@ class GoogleServer:
         if client is None:
             client = (await client_of(self, _KIND, self._base_url, self._key)).client
         return await post(client, model_id, call, headers)
-
-    async def aclose(self) -> None:
-        """Close the connections to the server, unless another model of this event loop uses them too."""
-        await release(self)
 
 
 def _is_official(base_url: str) -> bool:

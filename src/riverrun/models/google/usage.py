@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from riverrun.chunks import Usage
+from riverrun.models.counts import count, sum_of
 
 
 def read_usage(raw: Mapping[str, Any]) -> Usage:
@@ -15,10 +16,10 @@ def read_usage(raw: Mapping[str, Any]) -> Usage:
     total is too small for that, they are in them already.
     """
     prompt, tools, candidates, thoughts, total, cached = (
-        _count(raw.get(f"{name}TokenCount"))
+        count(raw.get(f"{name}TokenCount"))
         for name in ("prompt", "toolUsePrompt", "candidates", "thoughts", "total", "cachedContent")
     )
-    given, made = _sum(prompt, tools), _sum(candidates, thoughts)
+    given, made = sum_of(prompt, tools), sum_of(candidates, thoughts)
     surplus = 0 if total is None else (given or 0) + (made or 0) - total
     if 0 < surplus == thoughts and surplus <= (candidates or 0):
         made = candidates
@@ -29,7 +30,7 @@ def read_usage(raw: Mapping[str, Any]) -> Usage:
     return Usage(
         input_tokens=given,
         output_tokens=made,
-        total_tokens=total if total is not None else _sum(given, made),
+        total_tokens=sum_of(given, made) if total is None else total,
         reasoning_tokens=thoughts,
         cached_input_tokens=cached,
         raw=dict(raw),
@@ -39,14 +40,3 @@ def read_usage(raw: Mapping[str, Any]) -> Usage:
 def holds_counts(raw: Mapping[str, Any]) -> bool:
     """Whether a `usageMetadata` says more than the traffic type."""
     return any(name.endswith("TokenCount") for name in raw)
-
-
-def _sum(*counts: int | None) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
-
-
-def _count(value: object) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**63:
-        return None
-    return int(value) if int(value) == value else None

@@ -1,23 +1,28 @@
-"""What all providers over HTTP share: clients, one exchange (request → bytes → events → chunks), failures."""
+"""What all providers over HTTP share: clients, one exchange (request → bytes → events → chunks), failures, and the
+frames of a model and of a decoder.
+"""
 
+from riverrun.models.http.address import checked_url
 from riverrun.models.http.body import Response
-from riverrun.models.http.client import ClientKind, client_of, release
-from riverrun.models.http.exchange import Decoder, WireRequest, exchange
+from riverrun.models.http.client import ClientKind, client_of
+from riverrun.models.http.decoder import Decoder
+from riverrun.models.http.exchange import WireRequest, exchange
 from riverrun.models.http.failure import is_retryable, model_error, response_error
-from riverrun.models.http.payload import NO_JSON, no_json, read_json
+from riverrun.models.http.model import HttpModel
+from riverrun.models.http.payload import read_json, reader_of
 
 __all__ = [
-    "NO_JSON",
     "ClientKind",
     "Decoder",
+    "HttpModel",
     "Response",
     "WireRequest",
+    "checked_url",
     "client_of",
     "exchange",
     "is_retryable",
     "model_error",
-    "no_json",
     "read_json",
-    "release",
+    "reader_of",
     "response_error",
 ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from riverrun.chunks import ChunkType, StepStartChunk, StepStartPayload
 from riverrun.errors import ModelError
 from riverrun.models.http.body import Body, Response
+from riverrun.models.http.decoder import Decoder
 from riverrun.models.http.failure import make_fit
 from riverrun.models.sse import SseReader
 
@@ -20,28 +21,6 @@ class WireRequest:
     body: dict[str, Any]
     warnings: list[dict[str, Any]]
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-class Decoder(Protocol):
-    """Decodes one stream: `feed` every event, then `close`. Either may find a failure, which is then in `error`, in
-    the provider's own words; the blocks that were open are closed by then.
-    """
-
-    error: ModelError | None
-    done: bool
-    """The provider said that nothing follows."""
-
-    def feed(self, data: bytes, event: str = "message") -> list[ChunkType]:
-        """The chunks of one event, given its data and its SSE name. Nothing comes after a failure or the end."""
-        ...
-
-    def fail(self, error: ModelError) -> list[ChunkType]:
-        """The connection broke. That is no failure when only the end of the stream is missing."""
-        ...
-
-    def close(self) -> list[ChunkType]:
-        """The stream is over: what was open is closed, and the finish chunk comes, unless it failed."""
-        ...
 
 
 async def exchange(

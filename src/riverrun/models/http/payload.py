@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
 from riverrun.errors import ModelError
+
+T = TypeVar("T")
 
 NO_JSON = object()
 """Stands for data that is no JSON at all."""
@@ -25,6 +29,19 @@ def read_json(data: bytes) -> object:
         return json.loads(text)
     except (ValueError, RecursionError):
         return NO_JSON
+
+
+def reader_of(kind: type[T]) -> Callable[[bytes], T | None]:
+    """What reads the data of an event as `kind`, a strict struct; None for data that it does not take."""
+    decode = msgspec.json.Decoder(kind).decode
+
+    def read(data: bytes) -> T | None:
+        try:
+            return decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+
+    return read
 
 
 def no_json(data: bytes) -> ModelError:

@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from riverrun.models.http import reader_of
+
 
 class PlainFunction(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """A piece of arguments."""
@@ -64,12 +66,5 @@ class PlainEvent(msgspec.Struct, gc=False):
     search_results: None = None
 
 
-_decode = msgspec.json.Decoder(PlainEvent).decode
-
-
-def read_plain(data: bytes) -> PlainEvent | None:
-    """The event, or None if it is none that may go the short way."""
-    try:
-        return _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+read_plain = reader_of(PlainEvent)
+"""The event, or None if it is none that may go the short way."""

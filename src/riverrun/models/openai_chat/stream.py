@@ -17,12 +17,11 @@ from riverrun.chunks import (
     TextDeltaPayload,
 )
 from riverrun.errors import ModelError
-from riverrun.models.answer import AnswerWriter
-from riverrun.models.http import NO_JSON, model_error, no_json, read_json
+from riverrun.models.http import Decoder, model_error
 from riverrun.models.openai_chat.answer import Facts
 from riverrun.models.openai_chat.blocks import Blocks, Kind
 from riverrun.models.openai_chat.media import Media
-from riverrun.models.openai_chat.plain import PlainDelta, PlainEvent, read_plain
+from riverrun.models.openai_chat.plain import PlainDelta, read_plain
 from riverrun.models.openai_chat.sources import note_annotated, note_cited
 from riverrun.models.openai_chat.think import ThinkTags
 from riverrun.models.openai_chat.toolcalls import ToolCalls
@@ -35,13 +34,9 @@ _TRIES = 4
 """After so many events that could not take the short way it is not tried any more, until something new is open."""
 
 
-class StreamDecoder:
-    """Decodes one stream: `feed` every event, then `close`. Either may find a failure, which is then in `error`, in
-    the server's own words.
-
-    `run_id` goes on every chunk; `provider` is the key of provider metadata; `tools` are those that were
-    offered; `headers` those of the response; `think_tags` whether reasoning in `<think>` tags is told from text;
-    `prefix` begins the ids of blocks, of sources and of calls without an id (random when None).
+class StreamDecoder(Decoder):
+    """Decodes one stream. `tools` are those that were offered, `headers` those of the response; `think_tags`: whether
+    reasoning in `<think>` tags is told from text.
     """
 
     def __init__(
@@ -55,50 +50,18 @@ class StreamDecoder:
         think_tags: bool = True,
         prefix: str | None = None,
     ) -> None:
-        self.error: ModelError | None = None
-        self.done = False  # the server said that nothing follows
-        self._run_id = run_id
-        self._include_raw = include_raw
+        super().__init__(run_id, provider=provider, include_raw=include_raw, prefix=prefix)
         self._way: _Way | None = None
         self._tries = 0
         self._think: ThinkTags | None = ThinkTags() if think_tags else None  # while a tag may come
-        self._writer = writer = AnswerWriter(run_id, provider=provider, prefix=prefix)
-        self._facts = Facts(writer, headers)
-        self._blocks = Blocks(writer)
-        self._calls = ToolCalls(writer, [tool.name for tool in tools], self._call_begins)
-        self._media = Media(writer)
-
-    def feed(self, data: bytes, event: str = "message") -> list[ChunkType]:
-        """The chunks of one event, given its data and its SSE name. Nothing comes after a failure or the end."""
-        if self._way is not None and event != "error":
-            plain = read_plain(data)
-            chunks = None if plain is None else self._short(self._way, plain)
-            if chunks is not None:
-                return chunks
-            self._tries += 1
-            if self._tries >= _TRIES:
-                self._way = None
-        if self._goes_on:
-            self._event(data.strip(), event)
-        return self._writer.take()
-
-    def close(self) -> list[ChunkType]:
-        """The stream is over: what was open is closed, calls are given whole, and the finish chunk comes."""
-        if self.error is None and not self.done and self._facts.raw_reason is None:
-            self._fail(ModelError("the answer was truncated: its end is missing", code="truncated", retryable=True))
-        if self.error is None:
-            self._end()
-        return self._writer.take()
-
-    def fail(self, error: ModelError) -> list[ChunkType]:
-        """The connection broke: close what is open. That is no failure when only the end of the stream is missing."""
-        if self._goes_on and self._facts.raw_reason is None:
-            self._fail(error)
-        return self._writer.take()
+        self._facts = Facts(self._writer, headers)
+        self._blocks = Blocks(self._writer)
+        self._calls = ToolCalls(self._writer, [tool.name for tool in tools], self._call_begins)
+        self._media = Media(self._writer)
 
     @property
-    def _goes_on(self) -> bool:
-        return self.error is None and not self.done
+    def _ended(self) -> bool:
+        return self.done or self._facts.raw_reason is not None
 
     def _end(self) -> None:
         self._settle_text()
@@ -111,10 +74,17 @@ class StreamDecoder:
         self._facts.announce()
         self._facts.finish(called=bool(self._calls))
 
+    def _abort(self) -> None:
+        self._settle_text()
+        self._blocks.close()
+        super()._abort()
+
     # -- events
 
-    def _short(self, way: _Way, event: PlainEvent) -> list[ChunkType] | None:
-        """The chunks of an event that goes on with what is open; None for any other."""
+    def _short(self, data: bytes, name: str) -> list[ChunkType] | None:
+        way = self._way
+        if way is None or (event := read_plain(data)) is None:
+            return None
         if event.usage:
             self._facts.usage = event.usage
         delta = event.choices[0].delta
@@ -149,23 +119,10 @@ class StreamDecoder:
         self._text(delta.content)
         return self._writer.take()
 
-    def _event(self, data: bytes, name: str) -> None:
-        if data == b"[DONE]":
-            self._over()
-            return
-        if not data:
-            return
-        value = read_json(data)
-        if value is NO_JSON:
-            self._fail(no_json(data))
-            return
-        if self._include_raw:
-            self._writer.raw(value)
-        for item in cast("list[object]", value) if isinstance(value, list) else [value]:
-            if isinstance(item, dict) and self._goes_on:
-                self._object(cast("dict[str, Any]", item), name)
-
     def _object(self, event: dict[str, Any], name: str) -> None:
+        self._tries += 1
+        if self._tries >= _TRIES:
+            self._way = None
         self._facts.note(event)
         for choice in _items(event.get("choices")):
             if isinstance(choice, dict):
@@ -190,17 +147,6 @@ class StreamDecoder:
         if isinstance(delta, dict):
             self._delta(cast("dict[str, Any]", delta))
         self._facts.note_choice(choice)
-
-    def _over(self) -> None:
-        self.done = True
-        self._way = None
-
-    def _fail(self, error: ModelError) -> None:
-        self._settle_text()
-        self._blocks.close()
-        self._writer.abort()
-        self._way = None
-        self.error = error
 
     # -- deltas
 
@@ -317,7 +263,7 @@ class StreamDecoder:
 
     def _go(self, way: _Way | None) -> None:
         self._tries = 0
-        self._way = way if self._writer.announced and not self._include_raw else None
+        self._way = way if self._writer.announced else None
 
 
 def _failure_in(event: Mapping[str, Any], name: str) -> object | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from riverrun.chunks import Usage
 from riverrun.chunks.envelope import mapping
+from riverrun.models.counts import count, sum_of
 
 
 def read_usage(raw: Mapping[str, Any]) -> Usage:
@@ -14,19 +15,15 @@ def read_usage(raw: Mapping[str, Any]) -> Usage:
 
     Some servers (xAI) count reasoning beside `completion_tokens` instead of in it; the total tells.
     """
-    given, completion, total = (
-        _count(raw.get(name)) for name in ("prompt_tokens", "completion_tokens", "total_tokens")
-    )
+    given, completion, total = (count(raw.get(name)) for name in ("prompt_tokens", "completion_tokens", "total_tokens"))
     prompt_details = mapping(raw.get("prompt_tokens_details"))
-    reasoning = _count(mapping(raw.get("completion_tokens_details")).get("reasoning_tokens"))
+    reasoning = count(mapping(raw.get("completion_tokens_details")).get("reasoning_tokens"))
     if reasoning and total is not None and total == (given or 0) + (completion or 0) + reasoning:
         completion = (completion or 0) + reasoning
-    if total is None and (given is not None or completion is not None):
-        total = (given or 0) + (completion or 0)
     return Usage(
         input_tokens=given,
         output_tokens=completion,
-        total_tokens=total,
+        total_tokens=sum_of(given, completion) if total is None else total,
         reasoning_tokens=reasoning,
         cached_input_tokens=_first(
             prompt_details.get("cached_tokens"), raw.get("prompt_cache_hit_tokens"), raw.get("cached_tokens")
@@ -39,12 +36,5 @@ def read_usage(raw: Mapping[str, Any]) -> Usage:
 
 
 def _first(*values: object) -> int | None:
-    counts = (_count(value) for value in values)
-    return next((count for count in counts if count is not None), None)
-
-
-def _count(value: object) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-        return None
-    whole = int(value) if value < 2**63 else -1
-    return whole if whole == value else None
+    counts = (count(value) for value in values)
+    return next((known for known in counts if known is not None), None)

@@ -10,6 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from riverrun.models.http import reader_of
+
 
 class PlainDelta(msgspec.Struct, gc=False):
     """A piece of an item, or of one of its parts."""
@@ -29,12 +31,5 @@ class PlainDelta(msgspec.Struct, gc=False):
     summary_index: int | None = None
 
 
-_decode = msgspec.json.Decoder(PlainDelta).decode
-
-
-def read_plain(data: bytes) -> PlainDelta | None:
-    """The event, or None if it is none that may go the short way."""
-    try:
-        return _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+read_plain = reader_of(PlainDelta)
+"""The event, or None if it is none that may go the short way."""

@@ -6,13 +6,12 @@ Nothing about an event's shape is taken for granted, and what is not known is pa
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from riverrun.chunks import ChunkType
 from riverrun.chunks.envelope import is_object, mapping
 from riverrun.errors import ModelError
-from riverrun.models.answer import AnswerWriter
-from riverrun.models.http import NO_JSON, model_error, no_json, read_json
+from riverrun.models.http import Decoder, model_error
 from riverrun.models.openai_responses.answer import Facts
 from riverrun.models.openai_responses.items import Items
 from riverrun.models.openai_responses.items.scope import Scope, number, text
@@ -24,13 +23,9 @@ _ENDS = ("completed", "incomplete", "failed", "cancelled")
 """What a response may be when it is over."""
 
 
-class StreamDecoder:
-    """Decodes one stream: `feed` every event, then `close`. Either may find a failure, which is then in `error`, in
-    the server's own words.
-
-    `run_id` goes on every chunk; `provider` is the key of provider metadata; `tools` are those that were offered;
-    `headers` those of the response; `owed` the ids of calls in earlier answers whose outcome the provider has not
-    given yet; `prefix` begins the ids of blocks, of sources and of calls without an id (random when None).
+class StreamDecoder(Decoder):
+    """Decodes one stream. `tools` are those that were offered, `headers` those of the response, `owed` the ids of
+    calls in earlier answers whose outcome the provider has not given yet.
     """
 
     def __init__(
@@ -44,64 +39,26 @@ class StreamDecoder:
         owed: Collection[str] = (),
         prefix: str | None = None,
     ) -> None:
-        self.error: ModelError | None = None
-        self.done = False  # the server said that nothing follows
-        self._include_raw = include_raw
-        self._writer = writer = AnswerWriter(run_id, provider=provider, prefix=prefix)
-        self._facts = Facts(writer, headers)
+        super().__init__(run_id, provider=provider, include_raw=include_raw, prefix=prefix)
+        self._facts = Facts(self._writer, headers)
         self._offered = Offered(tools)
-        self._items = Items(Scope(writer, self._facts, self._offered, owed))
-
-    def feed(self, data: bytes, event: str = "message") -> list[ChunkType]:
-        """The chunks of one event, given its data and its SSE name. Nothing comes after a failure or the end."""
-        if not self._goes_on:
-            return []
-        if not self._include_raw and event.endswith((".delta", "message")):
-            plain = read_plain(data)
-            if plain is not None:
-                index = plain.content_index or plain.summary_index or 0
-                self._items.grow(plain.type, plain.output_index, index, plain.delta)
-                return self._writer.take()
-        self._event(data.strip(), event)
-        return self._writer.take()
-
-    def close(self) -> list[ChunkType]:
-        """The stream is over: what was open is closed, and the finish chunk comes, unless it failed."""
-        if self.error is None and not self.done and self._facts.status is None:
-            self._fail(ModelError("the answer was truncated: its end is missing", code="truncated", retryable=True))
-        if self.error is None:
-            self._items.settle(None)
-            self._facts.announce()
-            self._facts.finish()
-        return self._writer.take()
-
-    def fail(self, error: ModelError) -> list[ChunkType]:
-        """The connection broke: close what is open. That is no failure when only the end of the stream is missing."""
-        if self._goes_on and self._facts.status is None:
-            self._fail(error)
-        return self._writer.take()
+        self._items = Items(Scope(self._writer, self._facts, self._offered, owed))
 
     @property
-    def _goes_on(self) -> bool:
-        return self.error is None and not self.done
+    def _ended(self) -> bool:
+        return self.done or self._facts.status is not None
 
-    # -- events
+    def _end(self) -> None:
+        self._items.settle(None)
+        self._facts.announce()
+        self._facts.finish()
 
-    def _event(self, data: bytes, name: str) -> None:
-        if data == b"[DONE]":
-            self.done = True
-            return
-        if not data:
-            return
-        value = read_json(data)
-        if value is NO_JSON:
-            self._fail(no_json(data))
-            return
-        if self._include_raw:
-            self._writer.raw(value)
-        for item in cast("list[object]", value) if isinstance(value, list) else [value]:
-            if is_object(item) and self._goes_on:
-                self._object(item, name)
+    def _short(self, data: bytes, name: str) -> list[ChunkType] | None:
+        if not name.endswith((".delta", "message")) or (plain := read_plain(data)) is None:
+            return None
+        index = plain.content_index or plain.summary_index or 0
+        self._items.grow(plain.type, plain.output_index, index, plain.delta)
+        return self._writer.take()
 
     def _object(self, event: dict[str, Any], name: str) -> None:
         kind = text(event.get("type")) or name
@@ -134,10 +91,6 @@ class StreamDecoder:
             if self._items or self._facts.status is None:  # else the same end is told again
                 self._items.settle(response.get("output"))
             self._facts.status = status
-
-    def _fail(self, error: ModelError) -> None:
-        self._writer.abort()
-        self.error = error
 
 
 def _is_failure(event: Mapping[str, Any], kind: str, name: str) -> bool:
