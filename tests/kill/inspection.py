@@ -36,13 +36,13 @@ async def _inspected(url: str, orders: Sequence[Order], reports: Sequence[str]) 
             own = [stored.message for stored in page.items if _is_of(order, stored.message)]
             snapshot = await store.get_snapshot(order.run_id)
             promised = [report for report in reports if f" {order.run_id} " in report]
-            faults += [f"{order.run_id}: {fault}" for fault in _faults_of(order, own, snapshot, promised)]
+            faults += [f"{order.run_id}: {fault}" for fault in faults_of(order, own, snapshot, promised)]
             done += len(own) == len(_WHOLE)
     return Findings(faults, is_over=done == len(orders))
 
 
-def _faults_of(order: Order, own: Sequence[Message], snapshot: Snapshot | None, promised: Sequence[str]) -> list[str]:
-    """The faults of one order."""
+def faults_of(order: Order, own: Sequence[Message], snapshot: Snapshot | None, promised: Sequence[str]) -> list[str]:
+    """What is wrong with an order: its messages, its snapshot and what was promised of it do not fit together."""
     found: list[str] = []
     if _shape(own) != _WHOLE[: len(own)] or len(own) % 2:
         found.append(f"its messages are {_shape(own)}")

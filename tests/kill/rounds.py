@@ -21,7 +21,7 @@ CRUEL_WAVES = 4
 """How often a round's processes are hindered. Those of the wave after that are left alone and have to get all done."""
 PATIENCE = 20.0
 """Seconds for that."""
-LIFE = 0.3
+LIFE = 0.35
 """Seconds in which processes that nobody hinders are busy with a round."""
 STATEMENTS = 200
 """About how many statements and commits such a process makes."""
@@ -35,10 +35,24 @@ class Fault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What happens to a process: killed or frozen after so many seconds, killed before so many of its statements."""
+    """What happens to a process: killed after so many seconds, killed before that many of its statements, or frozen
+    after so many seconds for `length` seconds.
+    """
 
-    kind: Literal["killed", "frozen", "dies", "spared"]
+    kind: Literal["killed", "dies", "frozen", "spared"]
     when: float = 0
+    length: float = 0
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "killed":
+                return f"killed after {self.when:.3f} s"
+            case "dies":
+                return f"dies at statement {self.when}"
+            case "frozen":
+                return f"frozen after {self.when:.3f} s for {self.length:.3f} s"
+            case "spared":
+                return "spared"
 
 
 def play(database: Database, number: int, seed: int, scratch: Path) -> list[list[Fate]]:
@@ -52,36 +66,32 @@ def play(database: Database, number: int, seed: int, scratch: Path) -> list[list
     faults: list[str] = []
     for fates in _fates(random):
         played.append(fates)
-        jobs = [
-            Job(
-                url=database.url,
-                orders=orders,
-                reports=reports,
-                starts=place == 0,
-                dies_at=int(fate.when) if fate.kind == "dies" else 0,
-            )
-            for place, fate in enumerate(fates)
-        ]
-        fault = _wave(jobs, fates)
+        fault = _wave([_job(database, orders, reports, place, fate) for place, fate in enumerate(fates)], fates)
         database.settle()
         findings = _inspected(database.url, orders, reports.read_text().splitlines())
         faults = [*([fault] if fault else []), *findings.faults]
-        if findings.is_over and not faults:
-            return played
         if faults:
             break
-    raise Fault(f"round {number} of seed {seed}, {played}: {'; '.join(faults) or 'not done'}")
+        if findings.is_over:
+            return played
+    told = "; ".join(" and ".join(map(str, fates)) for fates in played)
+    raise Fault("\n".join([f"round {number} of seed {seed}: {told}", *(faults or ["not done"])]))
+
+
+def _job(database: Database, orders: Sequence[Order], reports: Path, place: int, fate: Fate) -> Job:
+    dies_at = int(fate.when) if fate.kind == "dies" else 0
+    return Job(url=database.url, orders=orders, reports=reports, starts=place == 0, dies_at=dies_at)
 
 
 def _fates(random: Random) -> Iterator[list[Fate]]:
     for _ in range(CRUEL_WAVES):
-        yield _overtaken(random) if random.random() < 0.3 else [_fate(random), _fate(random)]
+        yield _overtaken(random) if random.random() < 0.4 else [_fate(random), _fate(random)]
     yield [Fate("spared"), Fate("spared")]
 
 
 def _overtaken(random: Random) -> list[Fate]:
-    """One is frozen, the other takes its runs over, and then the one goes on as if nothing had happened."""
-    fates = [Fate("frozen", random.uniform(0, LIFE)), Fate("spared")]
+    """One is frozen, the other takes its runs over, and meanwhile the one goes on as if nothing had happened."""
+    fates = [Fate("frozen", random.uniform(0, LIFE), random.uniform(0.7, 1.5) * LEASE), Fate("spared")]
     random.shuffle(fates)
     return fates
 
@@ -126,7 +136,7 @@ def _signals(
             yield fate.when, process, signal.SIGKILL
         elif fate.kind == "frozen":
             yield fate.when, process, signal.SIGSTOP
-            yield fate.when + 2.5 * LEASE, process, signal.SIGCONT
+            yield fate.when + fate.length, process, signal.SIGCONT
 
 
 def _inspected(url: str, orders: Sequence[Order], reports: Sequence[str]) -> Findings:

@@ -19,7 +19,7 @@ from tests.agent.scripts import call, finish, text
 
 LEASE = 0.2
 """Seconds after which the run of a dead process is anybody's."""
-PACE = 0.001
+PACE = 0.004
 """Seconds between the parts of an answer."""
 
 WORDS = ("asking", "paying", "done")

@@ -90,11 +90,13 @@ class _Carrier:
     async def _is_carried(self, run: Run) -> bool:
         """Whether the run came as far as it could, and then nobody may undo what it said."""
         try:
-            await run.result()
+            result = await run.result()
         except RunError as error:
             if isinstance(error.__cause__, StoreError) and "taken over" in str(error.__cause__):
                 return False
             raise
+        if result.status not in ("suspended", "success"):
+            return False
         with self.job.reports.open("a") as reports:
             reports.write(f"{self.clerk.said[run.run_id]}\n")
         return True

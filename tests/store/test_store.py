@@ -297,18 +297,21 @@ def replace_data(file: FilePart, data: str | bytes) -> FilePart:
 async def test_a_kept_record_does_not_change_with_what_was_given_or_read(any_url: str) -> None:
     async with await opened(any_url) as store:
         await with_threads(store, "t")
-        content, metadata, state = [TextPart("hi")], {"a": [1]}, {"steps": [1]}
-        message = StoredMessage(id="m", thread_id="t", message=UserMessage(content), metadata=metadata)
-        await store.suspend(waiting(state=state), [message])
+        given = StoredMessage(id="m", thread_id="t", message=UserMessage([TextPart("hi")]), metadata={"a": [1]})
+        snapshot = waiting(state={"steps": [1]})
+        await store.suspend(snapshot, [given])
+        changed(given, snapshot)
         for _ in range(2):
-            content.clear()
-            metadata.clear()
-            state.clear()
             (stored,) = await store.last_messages("t", 1)
             kept = await store.get_snapshot("r")
             assert kept is not None
             assert (texts([stored]), stored.metadata, kept.state) == (["hi"], {"a": [1]}, {"steps": [1]})
-            content, metadata, state = stored.message.content, stored.metadata, kept.state  # type: ignore[assignment]
+            changed(stored, kept)
+
+
+def changed(stored: StoredMessage, snapshot: Snapshot) -> None:
+    for own in (stored.message.content, stored.metadata, snapshot.state):  # type: ignore[union-attr]
+        own.clear()  # type: ignore[union-attr]
 
 
 async def test_what_is_no_json_is_refused_and_nothing_is_saved(any_url: str) -> None:
@@ -426,6 +429,16 @@ async def test_a_renewed_lease_is_not_taken_over(any_url: str, clock: Clock) -> 
         assert (await claimed(store)).attempt == 2
 
 
+async def test_messages_are_saved_while_a_lease_is_renewed(any_url: str) -> None:
+    async with await opened(any_url) as store:
+        await with_threads(store, "t")
+        await suspended(store)
+        await claimed(store)
+        assert await store.renew("r", 1, lease=10, messages=[said("m1")]) is True
+        assert await store.finish("r", 1, [said("m1"), said("m2")]) is True
+        assert ids(await store.last_messages("t", 9)) == ["m1", "m2"]
+
+
 async def test_a_claimed_run_is_suspended_again_and_finished(any_url: str, clock: Clock) -> None:
     async with await opened(any_url, clock=clock) as store:
         await with_threads(store, "t")
@@ -466,7 +479,7 @@ async def test_a_stale_attempt_writes_nothing(any_url: str, clock: Clock) -> Non
         stale = await claimed(store, lease=10)
         clock.now += 10
         current = await claimed(store, lease=10)
-        assert await store.renew("r", stale.attempt, lease=99) is False
+        assert await store.renew("r", stale.attempt, lease=99, messages=[said("m")]) is False
         assert await store.suspend(replace(stale, state={"step": 9}), [said("m")]) is False
         assert await store.finish("r", stale.attempt, [said("m")]) is False
         assert await store.get_snapshot("r") == current

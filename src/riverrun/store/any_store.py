@@ -74,8 +74,10 @@ class AnyStore(Protocol):
         """
         ...
 
-    async def renew(self, run_id: str, attempt: int, *, lease: float) -> bool:
-        """Hold a claimed run for `lease` seconds from now. False: another has it, stop."""
+    async def renew(
+        self, run_id: str, attempt: int, *, lease: float, messages: Sequence[StoredMessage] = ()
+    ) -> bool:
+        """Hold a claimed run for `lease` seconds from now, and save messages of it. False: another has it; stop."""
         ...
 
     async def finish(self, run_id: str, attempt: int, messages: Sequence[StoredMessage] = ()) -> bool:

@@ -141,16 +141,21 @@ class InMemoryStore(AnyStore):
             self._snapshots[run_id] = taken
         return copy_of_snapshot(taken)
 
-    async def renew(self, run_id: str, attempt: int, *, lease: float) -> bool:
+    async def renew(
+        self, run_id: str, attempt: int, *, lease: float, messages: Sequence[StoredMessage] = ()
+    ) -> bool:
         check_id("run_id", run_id)
         check_attempt(attempt)
         check_lease(lease)
-        until = self._now() + timedelta(seconds=lease)
+        said = [copy_of_message(message) for message in messages]
+        now = self._now()
         with self._lock:
             kept = self._held(run_id, attempt)
-            if kept is not None:
-                self._snapshots[run_id] = replace(kept, lease_until=until)
-        return kept is not None
+            if kept is None:
+                return False
+            self._put(said, now)
+            self._snapshots[run_id] = replace(kept, lease_until=now + timedelta(seconds=lease))
+        return True
 
     async def finish(self, run_id: str, attempt: int, messages: Sequence[StoredMessage] = ()) -> bool:
         check_id("run_id", run_id)

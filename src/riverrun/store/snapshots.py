@@ -65,11 +65,21 @@ async def claim(connection: AsyncConnection, run_id: str, now: datetime, lease_u
     return await find(connection, run_id) if result.rowcount else None
 
 
-async def renew(connection: AsyncConnection, run_id: str, attempt: int, lease_until: datetime) -> bool:
-    """Hold a claimed run for longer. False: it is another's."""
+async def renew(
+    connection: AsyncConnection,
+    run_id: str,
+    attempt: int,
+    saved: Sequence[StoredMessage],
+    now: datetime,
+    lease_until: datetime,
+) -> bool:
+    """Hold a claimed run for longer, and save messages of it. False: it is another's; nothing is written."""
     held = _held(run_id, attempt)
     result = await connection.execute(update(snapshots).where(held).values(lease_until=lease_until))
-    return bool(result.rowcount)
+    if not result.rowcount:
+        return False
+    await messages.save(connection, saved, now)
+    return True
 
 
 async def remove(connection: AsyncConnection, run_id: str) -> bool:

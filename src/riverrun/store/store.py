@@ -137,12 +137,17 @@ class Store:
         now = self._now()
         return await self._database.write(snapshots.claim, run_id, now, now + timedelta(seconds=lease))
 
-    async def renew(self, run_id: str, attempt: int, *, lease: float) -> bool:
-        """Hold a claimed run for `lease` seconds from now. False: another has it, stop."""
+    async def renew(
+        self, run_id: str, attempt: int, *, lease: float, messages: Sequence[StoredMessage] = ()
+    ) -> bool:
+        """Hold a claimed run for `lease` seconds from now, and save messages of it. False: another has it; stop."""
         check_id("run_id", run_id)
         check_attempt(attempt)
         check_lease(lease)
-        return await self._database.write(snapshots.renew, run_id, attempt, self._now() + timedelta(seconds=lease))
+        now = self._now()
+        return await self._database.write(
+            snapshots.renew, run_id, attempt, messages, now, now + timedelta(seconds=lease)
+        )
 
     async def finish(self, run_id: str, attempt: int, messages: Sequence[StoredMessage] = ()) -> bool:
         """Save the last messages of a claimed run and forget it. False: another has it; nothing was written."""
