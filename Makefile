@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint types imports conformance bench clean
+.PHONY: setup demo test lint types imports conformance kill bench clean
 
 setup: $(VENV)/.ready  ## build .venv with everything that development needs
 
@@ -42,10 +42,15 @@ conformance: setup  ## the recorded system's scenarios, compared; needs ../share
 	$(BIN)/python -m tests.conformance.run --scenarios ../shared/oracle/scenarios --out .conformance
 	-$(PYTHON) ../shared/oracle/compare.py ../shared/oracle/golden .conformance --deviations ../shared/oracle/deviations.json
 
+kill: setup  ## kill processes at random points while runs wait, resume and save; needs PostgreSQL
+	$(BIN)/python -m tests.kill
+
 bench: setup  ## what a chunk costs at each station
 	$(BIN)/python bench/stations.py
 	$(BIN)/python bench/decoding.py
 	$(BIN)/python bench/long_run.py
+	$(BIN)/python bench/processors.py
+	$(BIN)/python bench/structured.py
 	bench/compare.sh
 
 clean:

@@ -13,8 +13,10 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 NAMES = [
     "Agent",
+    "App",
     "ConfigError",
     "Iteration",
+    "Memory",
     "Model",
     "ModelError",
     "ModelRequest",
@@ -27,6 +29,7 @@ NAMES = [
     "Source",
     "StepChanges",
     "StepInfo",
+    "StructuredOutput",
     "Timeout",
     "Tool",
     "ToolContext",
@@ -64,7 +67,8 @@ def test_every_name_is_there() -> None:
 
 
 def test_no_other_name_lies_about_in_the_root() -> None:
-    modules = {"agent", "chunks", "errors", "models", "schema", "streams", "tools", "types"}
+    modules = {"agent", "app", "chunks", "errors", "models", "processors", "schema", "store", "streams", "structured"}
+    modules |= {"tools", "types"}
     modules |= {"cli", "sync", "testing"}  # when something else imported them
     assert {name for name in vars(riverrun) if not name.startswith("_")} - set(NAMES) <= modules
 
@@ -77,7 +81,7 @@ def test_every_name_says_what_it_is() -> None:
 def test_importing_the_root_brings_no_sdk_along() -> None:
     loaded = loaded_by("import riverrun")
     assert "riverrun" in loaded
-    assert loaded.isdisjoint({"openai", "xllamacpp", "httpx", "anthropic", "numpy"})
+    assert loaded.isdisjoint({"openai", "xllamacpp", "httpx", "anthropic", "google", "sqlalchemy", "numpy"})
 
 
 def test_importing_the_bridge_and_the_models_brings_no_sdk_along() -> None:

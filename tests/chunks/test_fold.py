@@ -65,6 +65,8 @@ from riverrun.chunks import (
     ToolCallSuspendedChunk,
     ToolCallSuspendedPayload,
     ToolOutput,
+    ToolOutputChunk,
+    ToolOutputPayload,
     ToolResultChunk,
     ToolResultPart,
     ToolResultPayload,
@@ -169,6 +171,22 @@ def test_usage_is_summed_over_the_steps() -> None:
 
 def test_counts_that_nobody_gave_stay_unknown() -> None:
     assert fold([start(), begin(), *text("a"), step_end(tokens=None), end()]).usage.input_tokens is None
+
+
+def test_the_tokens_of_runs_inside_tools_are_counted_apart() -> None:
+    def inside(chunk: ChunkType) -> ChunkType:
+        return ToolOutputChunk(ToolOutputPayload(output=chunk, tool_call_id="c1"), run_id="r")
+
+    def costs(tokens: int) -> ChunkType:
+        return end(output=StepOutput(usage=Usage(input_tokens=tokens, total_tokens=tokens + 1)))
+
+    nested = [inside(step_end(tokens=90)), inside(costs(10)), inside(inside(costs(20))), inside(end())]
+    progress = ToolOutputChunk(ToolOutputPayload(output={"type": "finish"}), run_id="r")
+    for chunks in (nested, [decode(encode(chunk)) for chunk in nested]):
+        folded = fold([*with_tools(), *chunks, progress])
+        assert (folded.nested_usage.input_tokens, folded.nested_usage.total_tokens) == (30, 32)
+        assert folded.usage.input_tokens == 12
+    assert fold(with_tools()).nested_usage == Usage()
 
 
 def test_reasoning_is_kept_in_blocks_and_joined() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import Any, TypedDict, Unpack, cast
+from types import UnionType
+from typing import Any, Generic, TypeAlias, TypedDict, Unpack, cast
 
 from riverrun.agent.cancellation import Cancellation
 from riverrun.agent.checks import check_options
 from riverrun.agent.choice import checked_choice, offered
 from riverrun.agent.completion import TaskComplete
-from riverrun.agent.delegate import delegate
+from riverrun.agent.delegate import agents_of, delegate
 from riverrun.agent.hooks import OnIteration, PrepareStep, StopWhen, step_count_is
 from riverrun.agent.inputs import to_messages
 from riverrun.agent.keeping import Keeper, Memory, claimed
@@ -19,7 +19,9 @@ from riverrun.agent.loop import AgentLoop
 from riverrun.agent.plan import Plan
 from riverrun.agent.run import Run
 from riverrun.agent.saved import SavedRun
+from riverrun.agent.saved_options import restored_options, saved_options
 from riverrun.chunks import ChunkType, Message, Result, SystemMessage
+from riverrun.chunks.codec import plain
 from riverrun.errors import ConfigError
 from riverrun.models import resolve_model
 from riverrun.processors import Processor
@@ -27,9 +29,14 @@ from riverrun.processors.overlay import laid_over, merged
 from riverrun.schema import Mismatch
 from riverrun.store import AnyStore, InMemoryStore, Page, Snapshot
 from riverrun.streams import Log
-from riverrun.structured import StructuredOutput
+from riverrun.structured import OutputType, StructuredOutput
+from riverrun.structured.output_type import Out
 from riverrun.tools import Approval, Tool, tool
 from riverrun.types import Input, Model, Settings, Timeout, ToolChoice
+
+Wanted: TypeAlias = type[Out] | OutputType[Out] | StructuredOutput[Out] | Mapping[str, Any] | Sequence[str] | UnionType
+"""What an answer is to be: see OutputType. Type checkers follow classes and what is made of them;
+`OutputType(Literal["a", "b"])` is for types that they know as none."""
 
 DEFAULT_MAX_STEPS = 5
 """Steps of a run for which neither `max_steps` nor `stop_when` is given."""
@@ -67,7 +74,7 @@ class ResumeOptions(TypedDict, total=False):
     task_complete: TaskComplete | None
     """Asks whether an answer completes the task, before the run ends with it."""
     output: Any
-    """What the answer is to be: a type, a JSON Schema or StructuredOutput."""
+    """What the answer is to be: a type, a JSON Schema or StructuredOutput. Type checkers go by the agent's."""
     processors: Sequence[Processor] | None
     """What stands between the agent, its model and its readers."""
     max_processor_retries: int | None
@@ -101,7 +108,7 @@ class RunOptions(ResumeOptions, total=False):
     """Goes on every chunk; made up when it is not given."""
 
 
-class Agent:
+class Agent(Generic[Out]):
     """Answers inputs with runs.
 
     `model` is a name ("openai/gpt-5-mini", "local/qwen2.5-coder-0.5b"), a model, or a list of these: the others are
@@ -133,7 +140,7 @@ class Agent:
         max_retries: int = 2,
         tool_concurrency: int = 10,
         description: str = "",
-        output: Any = None,
+        output: Wanted[Out] | None = None,
         processors: Sequence[Processor] = (),
         max_processor_retries: int | None = None,
         require_tool_approval: Approval = False,
@@ -153,6 +160,8 @@ class Agent:
                 "timeout": timeout,
                 "max_retries": max_retries,
                 "tool_concurrency": tool_concurrency,
+                "processors": processors,
+                "memory": memory,
             }
         )
         listed = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
@@ -176,7 +185,6 @@ class Agent:
         self.require_tool_approval = require_tool_approval
         self.store: AnyStore = InMemoryStore()
         self._has_own_store = False
-        self._delegates = [item for item in tools or () if isinstance(item, Agent)]
         if store is not None:
             self.use_store(store)
             self._has_own_store = True
@@ -189,10 +197,10 @@ class Agent:
         """
         if not self._has_own_store:
             self.store = store
-        for agent in self._delegates:
+        for agent in agents_of(self.tools.values()):
             agent.use_store(self.store)
 
-    def stream(self, input: Input, /, **options: Unpack[RunOptions]) -> Run:
+    def stream(self, input: Input, /, **options: Unpack[RunOptions]) -> Run[Out]:
         """Start a run; the options are those of RunOptions.
 
         Raises ConfigError for an input or option that cannot work; whatever happens in the run is a chunk.
@@ -208,23 +216,25 @@ class Agent:
 
     async def resume_stream(
         self, data: Any, /, *, run_id: str, tool_call_id: str | None = None, **options: Unpack[ResumeOptions]
-    ) -> Run:
+    ) -> Run[Out]:
         """Go on with a run that waits, in this process or another: `data` is the answer to one of its calls.
 
         `tool_call_id` says which when several wait. The options of the run are those that it was started with, but for
-        functions and `deps`, which have to be given again; what is given here takes their place.
-        Raises RunNotSuspendedError when there is nothing to resume, ConfigError for an answer to no call.
+        `deps` and what is code (functions, tools, processors, types), which have to be given again; what is given here
+        takes their place. Raises RunNotSuspendedError when there is nothing to resume, ConfigError for an answer to no
+        call and for one that is no JSON: the run waits on then.
         """
         given = _given(cast("RunOptions", options))
         held = await claimed(self.store, run_id, agent_id=self.name, lease=self.lease)
         try:
             saved = SavedRun.of(held.state, held.calls).answered(tool_call_id, data)
-        except ConfigError:
+            restored = {**restored_options(saved.options), "context": saved.context}
+            given = cast("RunOptions", {**restored, **given, "run_id": run_id})
+            plan = self._plan([*saved.system], given)
+            keeper = self._keeper(run_id, saved.message_id, given, held)
+        except Exception:  # nothing has happened: it waits on
             await self.store.suspend(held)
             raise
-        given = cast("RunOptions", {**_restored(saved.options), **given, "run_id": run_id})
-        plan = replace(self._plan([*saved.system], given), context=saved.context)
-        keeper = self._keeper(run_id, saved.message_id, given, held)
 
         async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
             await AgentLoop(plan, log, cancellation, keeper, saved).run()
@@ -233,7 +243,7 @@ class Agent:
 
     async def approve_tool_call(
         self, *, run_id: str, tool_call_id: str | None = None, **options: Unpack[ResumeOptions]
-    ) -> Run:
+    ) -> Run[Out]:
         """Let a call run that waits for approval. Raises as `resume_stream` does."""
         return await self.resume_stream({"approved": True}, run_id=run_id, tool_call_id=tool_call_id, **options)
 
@@ -244,7 +254,7 @@ class Agent:
         tool_call_id: str | None = None,
         reason: str | None = None,
         **options: Unpack[ResumeOptions],
-    ) -> Run:
+    ) -> Run[Out]:
         """Do not let a call run that waits for approval; the model is told, with the reason. Raises as
         `resume_stream` does.
         """
@@ -259,18 +269,21 @@ class Agent:
         limit: int = 100,
         offset: int = 0,
     ) -> Page[Snapshot]:
-        """The runs of this agent that wait, the oldest first."""
+        """The runs of this agent that wait or, with the status "running", are being resumed; the oldest first."""
         return await self.store.list_snapshots(
             agent_id=self.name, thread_id=thread_id, resource_id=resource_id, limit=limit, offset=offset
         )
 
-    async def generate(self, input: Input, /, **options: Unpack[RunOptions]) -> Result:
+    async def generate(self, input: Input, /, **options: Unpack[RunOptions]) -> Result[Out]:
         """Run to the end and give the result. Takes what `stream` takes; raises RunError when the run fails."""
         return await self.stream(input, **options).result()
 
     def _plan(self, input: Input, options: RunOptions) -> Plan:
         context = options.get("context")
-        tools = {**self.tools, **_by_name(options.get("tools") or ())}
+        own = _by_name(options.get("tools") or ())
+        for agent in agents_of(own.values()):
+            agent.use_store(self.store)
+        tools = {**self.tools, **own}
         given = to_messages(input)
         active = options.get("active_tools")
         retries = options.get("max_retries")
@@ -303,7 +316,7 @@ class Agent:
             tool_concurrency=options.get("tool_concurrency") or self.tool_concurrency,
             max_retries=self.max_retries if retries is None else retries,
             deps=options.get("deps"),
-            saved_options=_kept(options),
+            saved_options=saved_options(options),
         )
 
     def _keeper(self, run_id: str, message_id: str, options: RunOptions, held: Snapshot | None = None) -> Keeper:
@@ -358,7 +371,8 @@ def _listed(conditions: StopWhen | Sequence[StopWhen] | None) -> list[StopWhen]:
 
 
 def _structured(output: Any) -> StructuredOutput[Any] | None:
-    return output if output is None or isinstance(output, StructuredOutput) else StructuredOutput(output)
+    made: StructuredOutput[Any] | None = output
+    return made if output is None or isinstance(output, StructuredOutput) else StructuredOutput(output)
 
 
 def _typed(plan: Plan) -> Callable[[Any], Any] | None:
@@ -369,48 +383,17 @@ def _typed(plan: Plan) -> Callable[[Any], Any] | None:
 
     def value(answer: Any) -> Any:
         try:
-            return output.output_type.validate(answer)
+            return output.output_type.validate(plain(answer))  # a copy: what is in the chunks must stay
         except Mismatch:
             return output.fallback if output.error_strategy == "fallback" else answer
 
     return value
 
 
-_SAVED = (
-    "instructions",
-    "system",
-    "active_tools",
-    "max_steps",
-    "max_retries",
-    "max_processor_retries",
-    "tool_concurrency",
-    "include_raw",
-    "provider_options",
-)
-"""Options that a run keeps while it waits, as they are."""
-
-
-def _kept(options: RunOptions) -> dict[str, Any]:
-    kept = {name: options[name] for name in _SAVED if name in options}  # type: ignore[literal-required]
-    settings, approval = options.get("settings"), options.get("require_tool_approval")
-    if settings is not None:
-        kept["settings"] = {name: value for name, value in asdict(settings).items() if value is not None}
-    if isinstance(approval, bool):
-        kept["require_tool_approval"] = approval
-    return kept
-
-
-def _restored(kept: Mapping[str, Any]) -> dict[str, Any]:
-    restored = dict(kept)
-    if "settings" in restored:
-        restored["settings"] = Settings(**restored["settings"])
-    return restored
-
-
 def _by_name(tools: Sequence[Tool | Agent | Callable[..., Any]]) -> dict[str, Tool]:
     found: dict[str, Tool] = {}
     for item in tools:
-        made = item if isinstance(item, Tool) else delegate(item) if isinstance(item, Agent) else tool(item)
+        made = item if isinstance(item, Tool) else delegate(item) if isinstance(item, Agent) else tool(item)  # pyright: ignore[reportUnknownArgumentType]
         if made.name in found:
             raise ConfigError(f"two tools are named '{made.name}'")
         found[made.name] = made

@@ -87,6 +87,11 @@ class Cancellation:
             if self._task is not None:
                 self._interrupt(self._task)
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether the run is to stop, now or after its step."""
+        return self.mode is not None or self.event.is_set()
+
     def begin(self) -> None:
         """The run's task is under way and may be interrupted."""
         self._task = asyncio.current_task()

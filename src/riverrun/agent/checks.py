@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, cast
 
+from riverrun.agent.completion import TaskComplete
+from riverrun.agent.keeping import Memory
 from riverrun.errors import ConfigError
+from riverrun.processors import Processor
 from riverrun.tools import Tool
 from riverrun.types import Settings, Timeout
 
@@ -60,6 +63,10 @@ def _is_tool(value: object) -> bool:
     return callable(value) and not isinstance(value, type)
 
 
+def _is_processor(value: object) -> bool:
+    return isinstance(value, Processor)
+
+
 def _is_string(value: object) -> bool:
     return isinstance(value, str)
 
@@ -79,6 +86,9 @@ _CHECKS: dict[str, tuple[str, Check]] = {
     "stop_when": ("a function of the steps, or a list of these", _one_or_more(callable)),
     "prepare_step": _FUNCTION,
     "on_iteration": _FUNCTION,
+    "processors": ("a list of Processors, made and not only their classes", _list_of(_is_processor)),
+    "task_complete": ("TaskComplete(scorers=[…])", lambda value: isinstance(value, TaskComplete)),
+    "memory": ("Memory(…)", lambda value: isinstance(value, Memory)),
     "settings": ("Settings(…)", lambda value: isinstance(value, Settings)),
     "timeout": ("Timeout(total=…, step=…, first_chunk=…)", lambda value: isinstance(value, Timeout)),
     "provider_options": ("a dict of dicts by provider, as {'openai': {…}}", _are_provider_options),

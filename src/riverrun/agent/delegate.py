@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from riverrun.chunks import Result, ToolCallApprovalChunk, ToolCallSuspendedChunk, ToolOutput
-from riverrun.errors import RunError, error_message
-from riverrun.tools import Tool, ToolContext
+from riverrun.agent.saved import SavedRun
+from riverrun.chunks import Result, ToolOutput
+from riverrun.errors import RunError, RunNotSuspendedError, error_message
+from riverrun.store import Snapshot
+from riverrun.tools import NestedWait, Tool, ToolContext
 
 if TYPE_CHECKING:
     from riverrun.agent.agent import Agent
@@ -53,40 +55,63 @@ def delegate(
     waits for, and cancelling the outer one cancels it. `name` is "agent-" and the agent's name if not given.
     `on_start` may give another prompt, `on_end` another text for the model.
     """
+    return Tool(
+        name=name or f"agent-{agent.name}",
+        description=description or agent.description or f"Hands a task to the agent {agent.name}.",
+        input_schema=_INPUT,
+        execute=Delegate(agent, on_start, on_end),
+        to_model_output=_text_of,
+    )
 
-    async def execute(arguments: Mapping[str, Any], ctx: ToolContext[Any]) -> dict[str, Any]:
+
+@dataclass(frozen=True, slots=True)
+class Delegate:
+    """What such a tool executes."""
+
+    agent: Agent
+    on_start: OnDelegation | None
+    on_end: OnDelegation | None
+
+    async def __call__(self, arguments: Mapping[str, Any], ctx: ToolContext[Any]) -> dict[str, Any]:
+        """Run the agent. Raises RunError when it fails."""
         task = Delegation(
-            agent_name=agent.name,
+            agent_name=self.agent.name,
             prompt=str(arguments["prompt"]),
             run_id=_inner_id(ctx),
             tool_call_id=ctx.tool_call_id,
             deps=ctx.deps,
         )
-        run = await _started(agent, task, ctx, on_start)
+        run = await self._started(task, ctx)
         async with run:
             async for chunk in run:
                 await ctx.write(chunk)
             result = run.partial
         if run.status == "suspended":
-            ctx.suspend_with(_wait_of(run))
+            ctx.suspend_with(_first_wait(run.run_id, await self.agent.store.get_snapshot(run.run_id)))
         if run.status == "failed":
             raise RunError(error_message(result.error), run_id=run.run_id, partial=result)
-        return {**await _told(task, result, on_end), **_thread(ctx, agent.name, task.run_id)}
+        if result.tripwire is not None:  # what it said until then is no answer
+            raise RunError(f"the agent was stopped: {result.tripwire.reason}", run_id=run.run_id, partial=result)
+        return {**await _told(task, result, self.on_end), **_thread(ctx, self.agent.name, task.run_id)}
 
-    return Tool(
-        name=name or f"agent-{agent.name}",
-        description=description or agent.description or f"Hands a task to the agent {agent.name}.",
-        input_schema=_INPUT,
-        execute=execute,
-        to_model_output=_text_of,
-    )
+    async def _started(self, task: Delegation, ctx: ToolContext[Any]) -> Run:
+        """The inner run: from where it waits on, or from its beginning when it is new or nothing is left of it."""
+        store = self.agent.store
+        found = await store.get_snapshot(task.run_id) if ctx.resumed else None
+        if found is None:
+            prompt = await _answer(self.on_start, task)
+            return self.agent.stream(task.prompt if prompt is None else prompt, run_id=task.run_id, deps=ctx.deps)
+        if found.status == "running":  # for a process that has lost the outer run to this one
+            await store.suspend(found)
+        elif found.attempt != ctx.resumed_attempt:  # it has had this answer, and asks for another
+            ctx.suspend_with(_first_wait(task.run_id, found))
+        call_id = found.calls[0].tool_call_id
+        return await self.agent.resume_stream(ctx.resumed[-1], run_id=task.run_id, tool_call_id=call_id, deps=ctx.deps)
 
 
-async def _started(agent: Agent, task: Delegation, ctx: ToolContext[Any], on_start: OnDelegation | None) -> Run:
-    if ctx.resumed:
-        return await agent.resume_stream(ctx.resumed[-1], run_id=task.run_id, deps=ctx.deps)
-    prompt = await _answer(on_start, task)
-    return agent.stream(task.prompt if prompt is None else prompt, run_id=task.run_id, deps=ctx.deps)
+def agents_of(tools: Iterable[Tool]) -> list[Agent]:
+    """The agents that tasks are handed to by these tools."""
+    return [tool.execute.agent for tool in tools if isinstance(tool.execute, Delegate)]
 
 
 async def _told(task: Delegation, result: Result, on_end: OnDelegation | None) -> dict[str, Any]:
@@ -129,11 +154,13 @@ async def _answer(hook: OnDelegation | None, task: Delegation) -> str | None:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-def _wait_of(run: Run) -> ToolCallApprovalChunk | ToolCallSuspendedChunk:
-    """What the inner run waits for: the last thing that it says."""
-    return next(
-        chunk for chunk in reversed(run.chunks) if isinstance(chunk, ToolCallApprovalChunk | ToolCallSuspendedChunk)
-    )
+def _first_wait(run_id: str, snapshot: Snapshot | None) -> NestedWait:
+    """What the inner run waits for first; what else it waits for comes when that is answered."""
+    if snapshot is None:
+        raise RunNotSuspendedError(run_id, "somebody else has gone on with it")
+    waiting = SavedRun.of(snapshot.state, snapshot.calls).waiting[snapshot.calls[0].tool_call_id]
+    assert waiting.chunk is not None
+    return NestedWait(waiting.chunk, snapshot.attempt)
 
 
 def _inner_id(ctx: ToolContext[Any]) -> str:

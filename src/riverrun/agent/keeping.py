@@ -7,12 +7,16 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from riverrun.agent.history import history, result_ids
 from riverrun.agent.saved import SavedRun, pending_call
 from riverrun.agent.toolcalls import Wait
 from riverrun.chunks import Message, SystemMessage
 from riverrun.errors import ConfigError, RunNotSuspendedError, StoreError
 from riverrun.store import AnyStore, Snapshot, StoredMessage, Thread
 from riverrun.streams import spawn
+
+_AT_ONCE = 1000
+"""How many messages are deleted at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +62,12 @@ class Keeper:
         self._agent_id = agent_id
         self._memory = memory if thread_id is not None else None
         self._thread_id = thread_id
-        self._resource_id = resource_id
+        self._resource_id = resource_id or thread_id
         self._held = held
         self._lease = lease
         self._renewing: asyncio.Task[None] | None = None
         self._lost = False
+        self._saved = 0
 
     @property
     def thread_id(self) -> str | None:
@@ -76,26 +81,44 @@ class Keeper:
 
     @property
     def is_lost(self) -> bool:
-        """Whether another process has taken the run over: nothing may be written any more."""
+        """Whether the run is no longer this process's, but another's that has or may take it: nothing is written."""
         return self._lost
 
     # -- what the run remembers
 
-    async def recall(self) -> list[Message]:
-        """The last messages of the thread. Raises ConfigError for a thread of another resource."""
-        if self._memory is None or self._thread_id is None:
-            return []
-        thread = await self._store.get_thread(self._thread_id)
-        if thread is None:
-            return []
-        if thread.resource_id != self._resource_id:
+    async def recall(self, given: Sequence[Message]) -> tuple[list[Message], list[Message]]:
+        """The last messages of the thread, and what of the input is to stand behind them: it may say some of them
+        again. Raises ConfigError for a thread of another resource.
+        """
+        if self._memory is None or self._thread_id is None or await self._thread() is None:
+            return [], [*given]
+        last = await self._store.last_messages(self._thread_id, self._memory.last_messages)
+        again = {_id(message, ""): message for message in given}
+        kept = _kept([again.get(item.id, item.message) for item in last])
+        waiting = (await self._store.list_snapshots(thread_id=self._thread_id)).items
+        calls = {call.tool_call_id: call.kind for snapshot in waiting for call in snapshot.calls}
+        known = {item.id for item in last}
+        new = [message for message in given if _id(message, "") not in known]
+        return history(kept, waiting=calls, answered=result_ids(given)), new
+
+    async def _thread(self) -> Thread | None:
+        """The run's thread, if there is one already. Raises ConfigError when it is another resource's."""
+        thread = await self._store.get_thread(self._thread_id) if self._thread_id is not None else None
+        if thread is not None and thread.resource_id != self._resource_id:
             raise ConfigError(f"the thread '{self._thread_id}' belongs to another resource than '{self._resource_id}'")
-        kept = await self._store.last_messages(self._thread_id, self._memory.last_messages)
-        return [item.message for item in kept if not isinstance(item.message, SystemMessage)]
+        return thread
+
+    def has_saved(self, messages: Sequence[Message]) -> None:
+        """These messages were saved already, when the run began to wait."""
+        self._saved = len(_kept(messages))
 
     async def save(self, messages: Sequence[Message]) -> None:
-        """Save what was said so far."""
-        await self._store.save_messages(await self._stored(messages))
+        """Save what was said so far. Raises StoreError when another process has the run by now."""
+        stored = await self._stored(messages)
+        if self._held is None:
+            await self._store.save_messages(stored)
+        elif not await self._store.renew(self._run_id, self._held.attempt, lease=self._lease, messages=stored):
+            raise self._taken_over()
 
     @property
     def saves_steps(self) -> bool:
@@ -107,15 +130,14 @@ class Keeper:
         memory = self._memory
         if memory is None or self._thread_id is None or memory.read_only or not memory.generate_title:
             return False
-        thread = await self._store.get_thread(self._thread_id)
+        thread = await self._thread()
         return thread is None or thread.title is None
 
     async def save_title(self, title: str) -> None:
         """Give the thread its title."""
-        if self._thread_id is not None:
-            thread = await self._store.get_thread(self._thread_id)
-            if thread is not None:
-                await self._store.save_thread(replace(thread, title=title))
+        thread = await self._thread()
+        if thread is not None:
+            await self._store.save_thread(replace(thread, title=title))
 
     # -- runs that wait
 
@@ -130,23 +152,53 @@ class Keeper:
             calls=[pending_call(wait) for wait in waits],
             state=saved.state(),
         )
-        if not await self._store.suspend(snapshot, await self._stored(messages)):
+        try:
+            is_kept = await self._store.suspend(snapshot, await self._stored(messages))
+        except StoreError:
+            self._lost = self._held is None and await self._store.get_snapshot(self._run_id) is not None
+            raise
+        if not is_kept:
+            raise self._taken_over()
+
+    async def give_back(self) -> None:
+        """Let others resume a claimed run at once, from where it was claimed."""
+        if self._held is not None:
             self._lost = True
-            raise StoreError(f'the run "{self._run_id}" was taken over by another process; nothing was written')
+            await self._store.suspend(self._held)
 
     async def finish(self, messages: Sequence[Message]) -> None:
         """The run is over: save what was said. Raises StoreError when another process has the run by now."""
+        before = self._saved
         stored = await self._stored(messages)
         if self._held is None:
             await self._store.save_messages(stored)
         elif not await self._store.finish(self._run_id, self._held.attempt, stored):
-            self._lost = True
-            raise StoreError(f'the run "{self._run_id}" was taken over by another process; nothing was written')
+            raise self._taken_over()
+        self._held = None
+        await self._drop(len(stored), before)
+
+    def check(self) -> None:
+        """Raises StoreError when another process has the run by now."""
+        if self._lost:
+            raise self._taken_over()
+
+    def _taken_over(self) -> StoreError:
+        self._lost = True
+        return StoreError(f'the run "{self._run_id}" was taken over by another process; nothing was written')
 
     async def forget(self) -> None:
-        """The run is over and nothing of it is kept."""
-        if self._held is not None:
-            await self._store.finish(self._run_id, self._held.attempt)
+        """The run is over and nothing of it is kept, not even what was saved after a step or when it waited."""
+        if self._lost:
+            return
+        if self._held is None or await self._store.finish(self._run_id, self._held.attempt):
+            await self._drop(0, self._saved)
+
+    async def _drop(self, begin: int, end: int) -> None:
+        """Delete what was saved of the run's messages from one place to another."""
+        if self._thread_id is not None and self._stores:
+            for first in range(begin, end, _AT_ONCE):
+                places = range(first, min(end, first + _AT_ONCE))
+                await self._store.delete_messages(self._thread_id, [self._place(place) for place in places])
 
     def hold(self) -> None:
         """From now on hold a run that was claimed: its lease is renewed until `release`."""
@@ -164,20 +216,30 @@ class Keeper:
         held = True
         while held:
             await asyncio.sleep(self._lease / 3)
-            held = await self._store.renew(self._run_id, attempt, lease=self._lease)
-        self._lost = True
+            with contextlib.suppress(Exception):  # when the store fails until the lease is over, another may have it
+                held = await self._store.renew(self._run_id, attempt, lease=self._lease)
+        self._lost = self._held is not None
 
     async def _stored(self, messages: Sequence[Message]) -> list[StoredMessage]:
         """The messages as the store keeps them: none for a run that keeps nothing."""
-        if self._memory is None or self._memory.read_only or self._thread_id is None:
+        said = _kept(messages)
+        if not said or not self._stores or self._thread_id is None or self._resource_id is None:
             return []
-        if await self._store.get_thread(self._thread_id) is None:
-            await self._store.save_thread(Thread(id=self._thread_id, resource_id=self._resource_id or self._thread_id))
-        said = [message for message in messages if not isinstance(message, SystemMessage)]
+        if await self._thread() is None:
+            await self._store.save_thread(Thread(id=self._thread_id, resource_id=self._resource_id))
+        self._saved = len(said)
         return [
-            StoredMessage(id=_id(message, f"{self._message_id}:{place}"), thread_id=self._thread_id, message=message)
+            StoredMessage(id=_id(message, self._place(place)), thread_id=self._thread_id, message=message)
             for place, message in enumerate(said)
         ]
+
+    @property
+    def _stores(self) -> bool:
+        return self._memory is not None and not self._memory.read_only
+
+    def _place(self, place: int) -> str:
+        """The id of the run's message at a place, unless it has one of its own."""
+        return f"{self._message_id}:{place}"
 
 
 async def claimed(store: AnyStore, run_id: str, *, agent_id: str, lease: float) -> Snapshot:
@@ -191,6 +253,10 @@ async def claimed(store: AnyStore, run_id: str, *, agent_id: str, lease: float) 
     if held is None:
         raise RunNotSuspendedError(run_id, "it is being resumed already")
     return held
+
+
+def _kept(messages: Sequence[Message]) -> list[Message]:
+    return [message for message in messages if not isinstance(message, SystemMessage)]
 
 
 def _id(message: Message, usual: str) -> str:

@@ -8,6 +8,8 @@ that was cancelled.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +18,8 @@ import msgspec
 
 from riverrun.agent.asking import asked
 from riverrun.agent.cancellation import Cancellation, RunCancelled
-from riverrun.agent.completion import Candidate, feedback
+from riverrun.agent.completion import Candidate, TaskComplete, feedback
+from riverrun.agent.history import parted
 from riverrun.agent.hooks import Iteration, Verdict
 from riverrun.agent.inputs import answer_messages, sealed
 from riverrun.agent.keeping import Keeper
@@ -25,7 +28,7 @@ from riverrun.agent.plan import Plan
 from riverrun.agent.preparation import Prepared, prepared
 from riverrun.agent.saved import SavedRun
 from riverrun.agent.step import Answer, ask
-from riverrun.agent.structuring import settled, structured
+from riverrun.agent.structuring import structured
 from riverrun.agent.titles import title_of
 from riverrun.agent.toolcalls import ToolCalls, Waiting
 from riverrun.chunks import (
@@ -57,7 +60,9 @@ from riverrun.chunks import (
 )
 from riverrun.errors import ModelError, TimeoutExceeded, TripwireError
 from riverrun.processors import Pipeline, retry_feedback, tripwire_chunk, tripwire_payload
-from riverrun.streams import Log
+from riverrun.streams import GRACE, Log
+
+_logger = logging.getLogger("riverrun")
 
 _FINAL = {"stop", "error", "length", "content-filter", None}
 """Reasons after which a step is not followed by another, unless tools were called."""
@@ -111,10 +116,13 @@ class AgentLoop:
         except RunCancelled:
             await self._stop()
         except asyncio.CancelledError:
-            is_asked = self.cancellation.event.is_set()
+            if self.cancellation.event.is_set():
+                await self._stop()
+                return
+            with contextlib.suppress(Exception):  # the program ends: nobody wanted that of the run
+                await self.keeper.give_back()
             await self._stop()
-            if not is_asked:
-                raise
+            raise
         except TripwireError as tripwire:
             await self._trip(tripwire)
         except Exception as error:
@@ -126,12 +134,10 @@ class AgentLoop:
         """Look at the input and recall what was said before; then the run starts."""
         start = StartChunk(StartPayload(id=self.plan.agent_id, message_id=self.plan.message_id), **self._from)
         try:
-            self.recalled = await self.keeper.recall()
+            self.recalled, self.given = await self.keeper.recall(self.given)
             if self.pipeline.has("process_input"):
                 messages = await self.pipeline.process_input([*self.recalled, *self.given])
-                before = set(map(id, self.recalled))
-                self.recalled = [message for message in messages if id(message) in before]
-                self.given = [message for message in messages if id(message) not in before]
+                self.recalled, self.given = parted(messages, self.recalled, self.given)
         except TripwireError:  # nothing has started
             raise
         except Exception:
@@ -143,8 +149,9 @@ class AgentLoop:
 
     async def _take_steps(self) -> None:
         while True:
-            if self.cancellation.mode is not None:
+            if self.cancellation.is_asked:
                 raise RunCancelled
+            self.keeper.check()
             if not await self._take_step():
                 return
             await asyncio.sleep(0)  # readers see the step before the next one costs anything
@@ -172,7 +179,6 @@ class AgentLoop:
             self._retry_step(answer)
             return True
         self._complain(answer)
-        await self._structure(answer, step)
         tripwire = await self._refused(answer)
         if tripwire is not None and tripwire.retry and self._has_retry(self.plan.max_processor_retries or 0):
             self._refuse_step(answer, tripwire)
@@ -181,29 +187,39 @@ class AgentLoop:
             self._finish_refused(answer, tripwire)
             raise tripwire
         self.feedback = None
+        await self._structure(answer, step)
         calls = self._calls(answer, step, outlet)
-        return await self._run_tools(answer, calls, step)
-
-    async def _run_tools(self, answer: Answer, calls: ToolCalls, step: Prepared) -> bool:
-        """Run the step's tools and finish it. False: the run is over, or waits."""
-        if calls.calls:
-            try:
-                await calls.run(limit=self.plan.tool_concurrency)
-            finally:
-                if not calls.waits:
-                    for part in calls.parts():
-                        answer.fold.add_part(part)
-            self._stop_if_asked()
-        if calls.waits:
-            await self._suspend(answer, calls)
-            return False
-        payload = await self._finish_step(answer, calls)
-        if not (payload.step_result and payload.step_result.is_continued):
-            await self._finish(payload)
-            return False
-        if step.models is self.plan.models:
+        goes_on = await self._run_tools(answer, calls)
+        if goes_on and step.models is self.plan.models:
             self.model_index = answer.model_index
-        return True
+        return goes_on
+
+    async def _run_tools(self, answer: Answer, calls: ToolCalls, *, resumed: bool = False) -> bool:
+        """Run the step's tools and finish it. False: the run is over, or waits."""
+        if calls.calls and not await self._run_calls(answer, calls):
+            return False
+        payload = await self._finish_step(answer, calls, resumed=resumed)
+        if payload.step_result and payload.step_result.is_continued:
+            return True
+        await self._finish(payload)
+        return False
+
+    async def _run_calls(self, answer: Answer, calls: ToolCalls) -> bool:
+        """Run calls and tell what they came to. False: some wait, and the run with them."""
+        try:
+            await calls.run(limit=self.plan.tool_concurrency)
+        finally:
+            if not calls.waits or self.cancellation.is_asked:
+                await calls.tell()
+                for part in calls.parts():
+                    answer.fold.add_part(part)
+        self._stop_if_asked()
+        if not calls.waits:
+            return True
+        if self.cancellation.is_asked:  # to stop after this step: what it waits for is not wanted any more
+            raise RunCancelled
+        await self._suspend(answer, calls)
+        return False
 
     def _told(self) -> list[Message]:
         """The conversation as the model sees it."""
@@ -235,12 +251,14 @@ class AgentLoop:
         """Make the structured answer of the step, where one is wanted and the step has it."""
         if self.plan.output is None or answer.error is not None:
             return
-        if step.reader is not None:
-            outcome = settled(step.reader, answer.reason)
-        elif answer.reason == "tool-calls":
+        goes_on = bool(answer.calls) and answer.reason not in _CUT_OFF
+        reason = "tool-calls" if goes_on else answer.reason
+        try:
+            outcome = await structured(self.plan, answer, reason, step.reader, self._write)
+        except ModelError as error:
+            answer.error, answer.failure = error, ErrorChunk(ErrorPayload(error=error), **self._from)
+            self._complain(answer)
             return
-        else:
-            outcome = await structured(self.plan.output, answer, self.plan, self._write)
         for chunk in outcome.chunks:
             self._write(chunk)
             if isinstance(chunk, ObjectResultChunk):
@@ -250,7 +268,7 @@ class AgentLoop:
 
     def _calls(self, answer: Answer, step: Prepared, outlet: Outlet) -> ToolCalls:
         return ToolCalls(
-            calls=[call for call in answer.fold.tool_calls if not call.payload.provider_executed],
+            calls=answer.calls,
             tools=step.tools,
             outlet=outlet,
             run_id=self.plan.run_id,
@@ -373,8 +391,11 @@ class AgentLoop:
             return False
         wanted = answer.reason not in _FINAL or (bool(calls.calls) and answer.reason not in _CUT_OFF)
         stopped = await self._is_stopped() if wanted else None
+        missed: str | None = None
         if not wanted and self.plan.task_complete is not None:
-            return await self._is_incomplete(answer)
+            stopped = await self._is_stopped()
+            missed = await self._missed(answer, self.plan.task_complete, is_last=stopped)
+            wanted = answer.is_incomplete
         verdict = await self._verdict(wanted and not stopped)
         if verdict.go_on is False:
             self.last_step = True
@@ -385,32 +406,24 @@ class AgentLoop:
             stopped = await self._is_stopped()
         if not wanted or stopped:
             return False
-        if verdict.feedback is not None:
-            self.answers.append(_said_to_model(verdict.feedback))
+        self.answers += [_said_to_model(told) for told in (missed, verdict.feedback) if told is not None]
         return True
 
-    async def _is_incomplete(self, answer: Answer) -> bool:
-        """Ask the scorers; tell the stream, and the model what it misses."""
-        plan = self.plan
-        assert plan.task_complete is not None
-        stopped = await self._is_stopped()
+    async def _missed(self, answer: Answer, task_complete: TaskComplete, *, is_last: bool) -> str | None:
+        """Ask the scorers and tell the stream. Gives what the model is to be told that its answer misses."""
         candidate = Candidate(
             iteration=len(self.steps),
             text=answer.fold.text,
-            task=_task(self.given),
+            task=_task([*self.recalled, *self.given]),
             messages=self._told(),
             tool_calls=self.steps[-1].tool_calls,
-            run_id=plan.run_id,
-            deps=plan.deps,
+            run_id=self.plan.run_id,
+            deps=self.plan.deps,
         )
-        payload = await plan.task_complete.check(candidate, is_last=stopped)
+        payload = await task_complete.check(candidate, is_last=is_last)
         self._write(IsTaskCompleteChunk(payload, **self._from))
         answer.is_incomplete = not payload.passed
-        if payload.passed or stopped:
-            return False
-        if not payload.suppress_feedback:
-            self.answers.append(_said_to_model(feedback(payload)))
-        return True
+        return None if payload.passed or payload.suppress_feedback else feedback(payload)
 
     async def _is_stopped(self) -> bool:
         for stop in self.plan.stop_when:
@@ -438,7 +451,7 @@ class AgentLoop:
             message_id=self.saved.message_id if self.saved else self.plan.message_id,
             system=self.plan.system,
             log=[*(self.saved.log if self.saved else ()), *self.log.items],
-            finish=None if answer.finish is None else FinishChunk(answer.finish, **self._from),
+            finish=self._counted_finish(answer),
             given=[*self.recalled, *self.given],
             context=self.plan.context,
             answers=self.answers,
@@ -453,36 +466,28 @@ class AgentLoop:
         for wait in calls.waits:
             self._write(wait)
 
+    def _counted_finish(self, answer: Answer) -> FinishChunk | None:
+        """The model's own finish, with the tokens that count: those of the first that said them."""
+        if answer.finish is None:
+            return None
+        output = StepOutput(usage=answer.usage)
+        return FinishChunk(msgspec.structs.replace(answer.finish, output=output), **self._from)
+
     async def _go_on(self, saved: SavedRun) -> None:
         """Take up the step that waited."""
         self.recalled, self.given = list(saved.given[: saved.recalled]), list(saved.given[saved.recalled :])
         self.answers = [*saved.answers]
         self.steps = saved.steps()
         answer = self.answer = saved.answer(self.plan.models)
+        self.keeper.has_saved([*self.given, *self.answers, *answer_messages(answer.fold.content())])
+        self.pipeline.begin_step(len(self.steps), retry_count=self.retries)
         step = await prepared(self.plan, self.pipeline, self._told(), self.steps, answer.model_index, None)
         calls = self._calls(answer, step, Outlet(self.log, answer.fold, self.pipeline))
         calls.outcomes = dict(saved.outcomes)
         calls.waiting = {call_id: _again(waiting) for call_id, waiting in saved.waiting.items()}
         self.model_index = answer.model_index
-        if await self._resume_tools(answer, calls):
+        if await self._run_tools(answer, calls, resumed=True):
             await self._take_steps()
-
-    async def _resume_tools(self, answer: Answer, calls: ToolCalls) -> bool:
-        try:
-            await calls.run(limit=self.plan.tool_concurrency)
-        finally:
-            if not calls.waits:
-                for part in calls.parts():
-                    answer.fold.add_part(part)
-        self._stop_if_asked()
-        if calls.waits:
-            await self._suspend(answer, calls)
-            return False
-        payload = await self._finish_step(answer, calls, resumed=True)
-        if payload.step_result and payload.step_result.is_continued:
-            return True
-        await self._finish(payload)
-        return False
 
     # -- endings
 
@@ -491,8 +496,10 @@ class AgentLoop:
         if self.pipeline.has("process_output_result"):
             self.answers = [*await self.pipeline.process_output_result(self.answers)]
             self._replaced = msgspec.structs.replace(self.steps[-1].response or Response(), messages=self.answers)
-        await self.keeper.finish([*self.given, *self.answers])
-        await self._title()
+        failed = last.step_result is not None and last.step_result.reason == "error"
+        await self.keeper.finish(self._worth_keeping(self.answers, failed=failed))
+        if not failed:
+            await self._title()
         self._write_finish(last.step_result, output.text, output.tool_calls, self._usages(), last)
 
     async def _title(self) -> None:
@@ -514,33 +521,60 @@ class AgentLoop:
         if self.cancellation.timed_out:
             await self._fail(TimeoutExceeded("total", self.plan.timeout.total or 0.0))
             return
-        self._write(AbortChunk(AbortPayload(), **self._from))
-        await self._end("tripwire")
+        fault = await self._leave(failed=False)
+        if fault is None:
+            self._end(AbortChunk(AbortPayload(), **self._from), "tripwire")
+        else:
+            self._end(ErrorChunk(ErrorPayload(error=fault), **self._from), "error")
 
-    async def _fail(self, error: BaseException) -> None:
-        self._write(ErrorChunk(ErrorPayload(error=error), **self._from))
-        await self._end("error")
+    async def _fail(self, error: Exception) -> None:
+        fault = await self._leave(failed=True)
+        if fault is not None:
+            error.add_note(f"what was said could not be kept: {fault}")
+        self._end(ErrorChunk(ErrorPayload(error=error), **self._from), "error")
 
-    async def _end(self, reason: str) -> None:
-        """The finish of a run whose last step was cut off."""
-        self.cancellation.event.set()  # for tools in threads, which nothing else can stop
+    def _end(self, ending: ChunkType, reason: str) -> None:
+        """Tell the end of a run whose last step was cut off."""
+        self._write(ending)
         answer = self.answer
-        partial = sealed(answer_messages(answer.fold.content())) if answer is not None else []
-        if answer is not None and answer.finish is not None:  # the model had its say, and some tools may have ended
-            self.answers += partial
-            partial = []
-        if not self.keeper.is_lost:
-            await self._keep([*self.given, *self.answers, *partial])
         usages = [*self._usages(), answer.usage] if answer else self._usages()
         result = StepResult(reason=reason, is_continued=False)
         self._write_finish(result, answer.fold.text if answer else "", [], usages)
 
-    async def _keep(self, messages: Sequence[Message]) -> None:
-        """Keep what was said. That the store fails too is told behind what ended the run."""
+    async def _leave(self, *, failed: bool) -> Exception | None:
+        """Keep what there is of a run that was cut off. Gives the error of a store that cannot."""
+        self.cancellation.event.set()  # for tools in threads, which nothing else can stop
+        answer = self.answer
+        said = [] if answer is None else answer_messages(answer.fold.content())
+        left = await self._left([*self.answers, *said])
+        self.answers = sealed(left or [])
         try:
-            await self.keeper.finish(messages)
+            if self.keeper.is_lost:
+                return None
+            if left is None:
+                await self.keeper.forget()
+            else:
+                await self.keeper.finish(self._worth_keeping(left, failed=failed))
         except Exception as error:
-            self._write(ErrorChunk(ErrorPayload(error=error), **self._from))
+            return error
+        return None
+
+    async def _left(self, messages: list[Message]) -> list[Message] | None:
+        """What processors leave of a run that was cut off. None: nothing, also when they fail or take too long."""
+        if not messages or not self.pipeline.has("process_output_result"):
+            return messages
+        try:
+            async with asyncio.timeout(GRACE):
+                return [*await self.pipeline.process_output_result(messages)]
+        except TripwireError:
+            return None
+        except Exception as error:
+            _logger.error("nothing is kept of run %s, since a processor failed", self.plan.run_id, exc_info=error)
+            return None
+
+    def _worth_keeping(self, answers: Sequence[Message], *, failed: bool) -> list[Message]:
+        """The run's messages; none when it failed before it said anything, since the caller will say the same again."""
+        return [*self.given, *answers] if answers or not failed else []
 
     def _write_finish(
         self,
@@ -595,7 +629,7 @@ def _into(log: Log[ChunkType]) -> Callable[[ChunkType], None]:
 def _again(waiting: Waiting) -> Waiting:
     return Waiting(
         chunk=waiting.chunk,
-        is_nested=waiting.is_nested,
+        nested_attempt=waiting.nested_attempt,
         approved=waiting.approved,
         reason=waiting.reason,
         answers=list(waiting.answers),

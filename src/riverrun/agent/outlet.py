@@ -8,9 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from riverrun.chunks import ChunkType, StepFold, TextDeltaChunk
+from riverrun.errors import TripwireError
 from riverrun.processors import Pipeline
 from riverrun.streams import Log
 from riverrun.structured import ObjectReader
+
+_HOOKS = ("process_output_stream", "process_output_stream_end")
 
 
 class Outlet:
@@ -25,7 +28,9 @@ class Outlet:
         self.fold = fold
         self.pipeline = pipeline
         self.reader = reader
-        self.is_plain = reader is None and not pipeline.has("process_output_stream")
+        self.is_plain = reader is None and not any(map(pipeline.has, _HOOKS))
+        self.tripwire: TripwireError | None = None
+        """What has stopped the run while tools ran: nothing is told of them any more."""
 
     async def put(self, chunk: ChunkType) -> None:
         """Send a chunk on its way. Raises TripwireError when a processor stops the run."""
@@ -37,6 +42,8 @@ class Outlet:
 
     async def aside(self, chunk: ChunkType) -> None:
         """Send a chunk that is no part of the answer: what tools write and what they came to."""
+        if self.tripwire is not None:
+            raise self.tripwire
         if self.is_plain:
             self.log.write(chunk)
         else:

@@ -37,6 +37,7 @@ from riverrun.chunks import (
 from riverrun.errors import RunError, error_message
 from riverrun.streams import LOOK_AHEAD, Log, Reader, spawn
 from riverrun.structured import Elements
+from riverrun.structured.output_type import Out
 
 T = TypeVar("T")
 
@@ -44,7 +45,7 @@ Work = Callable[[Log[ChunkType], Cancellation], Coroutine[Any, Any, None]]
 """What a run does: write chunks to the log and end, cancelled or not, with the log complete."""
 
 
-class Run:
+class Run(Generic[Out]):
     """A run under way or over. Iterate it, as often as you like, for its chunks from the first one on.
 
     It starts at once when an event loop runs, otherwise when it is first read or awaited. A run that is not read goes
@@ -75,7 +76,7 @@ class Run:
         for chunk in before:
             self._fold.add(chunk)
         self._fold_position = 0
-        self._result: Result | None = None
+        self._result: Result[Out] | None = None
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -89,7 +90,7 @@ class Run:
         return _RunReader(self, self._log)
 
     @property
-    def full_stream(self) -> Run:
+    def full_stream(self) -> Run[Out]:
         """All chunks: the run itself, under the name that the format's other clients use."""
         return self
 
@@ -118,7 +119,7 @@ class Run:
 
     # -- the result
 
-    async def result(self) -> Result:
+    async def result(self) -> Result[Out]:
         """Wait for the end and give what the run came to. Raises RunError when it failed."""
         self._start()
         self._log.unbind()
@@ -127,7 +128,7 @@ class Run:
         return settled(self.partial)
 
     @property
-    def partial(self) -> Result:
+    def partial(self) -> Result[Out]:
         """What the run has given so far; never raises."""
         if self._result is not None:
             return self._result
@@ -150,8 +151,10 @@ class Run:
         return Pending(self, lambda result: result.reasoning_text)
 
     @property
-    def object(self) -> Pending[Any]:
-        """Awaitable: the structured answer, or None."""
+    def object(self) -> Pending[Out]:
+        """Awaitable: the structured answer. None when there is none: no type was asked for, the run was cut off or
+        waits, or its strategy is to go on without.
+        """
         return Pending(self, lambda result: result.object)
 
     @property
@@ -183,6 +186,11 @@ class Run:
     def total_usage(self) -> Pending[Usage]:
         """Awaitable: the same, with a total in any case."""
         return Pending(self, lambda result: result.total_usage)
+
+    @property
+    def nested_usage(self) -> Pending[Usage]:
+        """Awaitable: tokens of the runs inside tools, such as agents that tasks were handed to."""
+        return Pending(self, lambda result: result.nested_usage)
 
     @property
     def finish_reason(self) -> Pending[str | None]:
@@ -239,7 +247,7 @@ class Run:
         if not self._log.closed:
             self._cancellation.request(mode)
 
-    async def __aenter__(self) -> Run:
+    async def __aenter__(self) -> Run[Out]:
         self._start()
         return self
 
@@ -349,7 +357,7 @@ class Pending(Generic[T]):
         return self._pick(result)
 
 
-def settled(result: Result) -> Result:
+def settled(result: Result[Out]) -> Result[Out]:
     """The result of a run that is over; raises RunError when it failed."""
     if result.status != "failed":
         return result

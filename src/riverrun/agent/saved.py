@@ -1,60 +1,43 @@
 """A suspended run as JSON: what a later `resume_stream`, in this process or another, needs to go on with it.
 
-Most of it is the run's own chunks: what they mean is folded again. Deltas are joined, and chunks that say nothing about
-the answer are left out, so that it stays small.
+Most of it is the run's own chunks: what they mean is folded again. It is kept small (see shortening.py, sharing.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as dataclass_replace
 from typing import Any, cast
 
 from msgspec.structs import replace
 
+from riverrun.agent.sharing import shared, unshared
+from riverrun.agent.shortening import shortened
 from riverrun.agent.step import Answer
-from riverrun.agent.toolcalls import APPROVAL_SCHEMA, Outcome, Wait, Waiting
+from riverrun.agent.toolcalls import Outcome, Wait, Waiting
 from riverrun.chunks import (
     ChunkType,
     FinishChunk,
     FinishPayload,
     Message,
     Messages,
-    RawChunk,
-    ReasoningDeltaChunk,
     ResponseMetadataChunk,
     Step,
     StepFinishChunk,
     StepStartChunk,
-    TextDeltaChunk,
     ToolCallApprovalChunk,
     ToolCallApprovalPayload,
-    ToolCallChunk,
-    ToolCallDeltaChunk,
-    ToolCallInputStreamingEndChunk,
-    ToolCallInputStreamingStartChunk,
-    ToolCallSuspendedChunk,
-    ToolCallSuspendedPayload,
-    ToolOutputChunk,
     Usage,
     from_value,
     to_value,
 )
+from riverrun.chunks.codec import json_value
 from riverrun.errors import ConfigError
 from riverrun.store import PendingCall
 from riverrun.types import Model
 
 _VERSION = 1
-_UNTOLD = (
-    RawChunk,
-    ToolOutputChunk,
-    ToolCallDeltaChunk,
-    ToolCallInputStreamingStartChunk,
-    ToolCallInputStreamingEndChunk,
-    ToolCallApprovalChunk,
-    ToolCallSuspendedChunk,
-)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,11 +64,10 @@ class SavedRun:
 
     def state(self) -> dict[str, Any]:
         """The run as JSON values. Raises TypeError when the program put something into it that has no JSON form."""
-        return {
-            "version": _VERSION,
+        members: dict[str, Any] = {
             "messageId": self.message_id,
             "system": messages_value(self.system),
-            "log": [to_value(chunk) for chunk in _shortened(self.log)],
+            "log": [to_value(chunk) for chunk in shortened(self.log)],
             "finish": None if self.finish is None else to_value(self.finish),
             "given": messages_value(self.given),
             "context": messages_value(self.context),
@@ -96,29 +78,30 @@ class SavedRun:
             "recalled": self.recalled,
             "modelIndex": self.model_index,
         }
+        return {"version": _VERSION, **shared(members)}
 
     @classmethod
     def of(cls, state: Mapping[str, Any], calls: Sequence[PendingCall]) -> SavedRun:
         """The run of a state and of the calls that wait. Raises ConfigError for one that another version wrote."""
         if state.get("version") != _VERSION:
             raise ConfigError("this run was suspended by another version of riverrun, which has to resume it")
-        outcomes = [cast("Outcome", from_value(value)) for value in state["outcomes"]]
-        finish = state["finish"]
-        log = [from_value(value) for value in state["log"]]
-        waits = {call.tool_call_id: _wait_of(call, log) for call in calls}
+        members = unshared(state)
+        outcomes = [cast("Outcome", from_value(value)) for value in members["outcomes"]]
+        finish = members["finish"]
+        asked = {call.tool_call_id: call.payload for call in calls}
         return cls(
-            message_id=state["messageId"],
-            system=messages_of(state["system"]),
-            log=log,
+            message_id=members["messageId"],
+            system=messages_of(members["system"]),
+            log=[from_value(value) for value in members["log"]],
             finish=None if finish is None else cast("FinishChunk", from_value(finish)),
-            given=messages_of(state["given"]),
-            context=messages_of(state["context"]),
-            answers=messages_of(state["answers"]),
+            given=messages_of(members["given"]),
+            context=messages_of(members["context"]),
+            answers=messages_of(members["answers"]),
             outcomes={outcome.payload.tool_call_id: outcome for outcome in outcomes},
-            waiting={call_id: _waiting_of(value, waits.get(call_id)) for call_id, value in state["waiting"].items()},
-            options=state["options"],
-            recalled=state["recalled"],
-            model_index=state["modelIndex"],
+            waiting={call_id: _waiting_of(value, asked.get(call_id)) for call_id, value in members["waiting"].items()},
+            options=members["options"],
+            recalled=members["recalled"],
+            model_index=members["modelIndex"],
         )
 
     def steps(self) -> list[Step]:
@@ -148,7 +131,8 @@ class SavedRun:
     def answered(self, call_id: str | None, data: Any) -> SavedRun:
         """The run with the caller's answer to one of its calls; None: the only one that waits.
 
-        Raises ConfigError when there is no such call, and for an approval that says neither yes nor no.
+        Raises ConfigError when there is no such call, for an approval that says neither yes nor no, and for an answer
+        without a JSON form.
         """
         waits = [known for known, waiting in self.waiting.items() if waiting.chunk is not None]
         if call_id is None and len(waits) == 1:
@@ -157,21 +141,31 @@ class SavedRun:
             told = ", ".join(waits) or "none"
             raise ConfigError(f"tool_call_id is to name one of the calls that wait: {told}; not {call_id!r}")
         waiting = self.waiting[call_id]
-        said = Waiting(is_nested=waiting.is_nested, approved=waiting.approved, answers=[*waiting.answers])
-        if isinstance(waiting.chunk, ToolCallApprovalChunk) and not waiting.is_nested:
-            said.approved, said.reason = _decision(data)
+        said = Waiting(nested_attempt=waiting.nested_attempt, approved=waiting.approved, answers=[*waiting.answers])
+        is_approval = isinstance(waiting.chunk, ToolCallApprovalChunk)
+        approved, reason = _decision(data) if is_approval else (True, None)
+        if is_approval and waiting.nested_attempt is None:
+            said.approved, said.reason = approved, reason
         else:
             said.approved = True
-            said.answers.append(data)
+            said.answers.append(_as_json(data))
         return dataclass_replace(self, waiting={**self.waiting, call_id: said})
 
 
 def _decision(data: Any) -> tuple[bool, str | None]:
-    members = cast("Mapping[str, Any]", data) if isinstance(data, Mapping) else {}
+    members: Mapping[str, Any] = cast("Mapping[str, Any]", data) if isinstance(data, Mapping) else {}
     approved, reason = members.get("approved", data), members.get("reason")
     if not isinstance(approved, bool):
         raise ConfigError(f"an approval is {{'approved': True or False, 'reason': …}}, not {data!r:.80}")
     return approved, reason if isinstance(reason, str) else None
+
+
+def _as_json(data: Any) -> Any:
+    """The answer as the tool is given it, in this process as in another."""
+    try:
+        return json_value(data)
+    except TypeError as error:
+        raise ConfigError(f"the answer to a call must be JSON: {error}") from error
 
 
 def messages_value(messages: Sequence[Message]) -> Any:
@@ -192,17 +186,19 @@ def messages_of(value: object) -> list[Message]:
 
 def _waiting_value(waiting: Waiting) -> dict[str, Any]:
     return {
-        "isNested": waiting.is_nested,
+        "chunk": None if waiting.chunk is None else to_value(_asking(waiting.chunk, None)),
+        "nestedAttempt": waiting.nested_attempt,
         "approved": waiting.approved,
         "reason": waiting.reason,
         "answers": waiting.answers,
     }
 
 
-def _waiting_of(value: Mapping[str, Any], chunk: Wait | None) -> Waiting:
+def _waiting_of(value: Mapping[str, Any], asked: Any) -> Waiting:
+    chunk = value["chunk"]
     return Waiting(
-        chunk=chunk,
-        is_nested=value["isNested"],
+        chunk=None if chunk is None else _asking(cast("Wait", from_value(chunk)), asked),
+        nested_attempt=value["nestedAttempt"],
         approved=value["approved"],
         reason=value["reason"],
         answers=list(value["answers"]),
@@ -210,62 +206,17 @@ def _waiting_of(value: Mapping[str, Any], chunk: Wait | None) -> Waiting:
 
 
 def pending_call(wait: Wait) -> PendingCall:
-    """What the store is told of a call that waits. Its payload is kept there and nowhere else: it may be large."""
-    if isinstance(wait, ToolCallApprovalChunk):
-        approval = wait.payload
-        return PendingCall(
-            tool_call_id=approval.tool_call_id, tool_name=approval.tool_name, kind="approval", payload=approval.args
-        )
-    asked = wait.payload
+    """What the store is told of a call that waits. What it asks is kept there and nowhere else: it may be large."""
+    told = wait.payload
+    if isinstance(told, ToolCallApprovalPayload):
+        return PendingCall(tool_call_id=told.tool_call_id, tool_name=told.tool_name, kind="approval", payload=told.args)
     return PendingCall(
-        tool_call_id=asked.tool_call_id, tool_name=asked.tool_name, kind="suspension", payload=asked.suspend_payload
+        tool_call_id=told.tool_call_id, tool_name=told.tool_name, kind="suspension", payload=told.suspend_payload
     )
 
 
-def _wait_of(call: PendingCall, log: Sequence[ChunkType]) -> Wait:
-    made = (chunk.payload for chunk in log if isinstance(chunk, ToolCallChunk))
-    args = next((payload.args for payload in made if payload.tool_call_id == call.tool_call_id), None)
-    run_id = log[0].run_id if log else ""
-    if call.kind == "approval":
-        approval = ToolCallApprovalPayload(
-            tool_call_id=call.tool_call_id, tool_name=call.tool_name, args=call.payload, resume_schema=APPROVAL_SCHEMA
-        )
-        return ToolCallApprovalChunk(approval, run_id=run_id, from_="AGENT")
-    asked = ToolCallSuspendedPayload(
-        tool_call_id=call.tool_call_id, tool_name=call.tool_name, suspend_payload=call.payload, args=args
-    )
-    return ToolCallSuspendedChunk(asked, run_id=run_id, from_="AGENT")
-
-
-def _shortened(log: Iterable[ChunkType]) -> list[ChunkType]:
-    kept: list[ChunkType] = []
-    pieces: list[str] = []  # of the delta that was kept last
-    for chunk in log:
-        if kept and _continues(kept[-1], chunk):
-            pieces.append(cast("TextDeltaChunk | ReasoningDeltaChunk", chunk).payload.text)
-            continue
-        _join(kept, pieces)
-        if isinstance(chunk, StepStartChunk):
-            chunk = replace(chunk, payload=replace(chunk.payload, request=None))
-        if isinstance(chunk, TextDeltaChunk | ReasoningDeltaChunk):
-            pieces = [chunk.payload.text]
-        if not isinstance(chunk, _UNTOLD):
-            kept.append(chunk)
-    _join(kept, pieces)
-    return kept
-
-
-def _continues(last: ChunkType, chunk: ChunkType) -> bool:
-    match last, chunk:
-        case (TextDeltaChunk(a), TextDeltaChunk(b)) | (ReasoningDeltaChunk(a), ReasoningDeltaChunk(b)):
-            return a.id == b.id and b.provider_metadata is None
-        case _:
-            return False
-
-
-def _join(kept: list[ChunkType], pieces: list[str]) -> None:
-    """Give the last delta all of its text."""
-    if len(pieces) > 1:
-        last = cast("TextDeltaChunk", kept[-1])
-        kept[-1] = replace(last, payload=replace(last.payload, text="".join(pieces)))
-    pieces.clear()
+def _asking(wait: Wait, asked: Any) -> Wait:
+    """What a call waits for, with `asked` as what it asks: arguments to approve, or what the tool suspended with."""
+    if isinstance(wait, ToolCallApprovalChunk):
+        return replace(wait, payload=replace(wait.payload, args=asked))
+    return replace(wait, payload=replace(wait.payload, suspend_payload=asked))

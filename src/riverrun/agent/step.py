@@ -74,6 +74,11 @@ class Answer:
         return self.usage.input_tokens is not None or self.usage.output_tokens is not None
 
     @property
+    def calls(self) -> list[ToolCallChunk]:
+        """The calls of the program's tools, as opposed to the provider's own."""
+        return [call for call in self.fold.tool_calls if not call.payload.provider_executed]
+
+    @property
     def reason(self) -> str | None:
         """Why the model stopped; "error" when the call failed."""
         if self.error is not None:

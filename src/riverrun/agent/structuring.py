@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
 from riverrun.agent.plan import Plan
-from riverrun.agent.step import Answer
-from riverrun.chunks import ChunkType, FinishChunk, Message, TextDeltaChunk
-from riverrun.errors import ModelError
+from riverrun.agent.step import LONGEST_WAIT, Answer, wait_before
+from riverrun.chunks import ChunkType, ErrorChunk, FinishChunk, Message, TextDeltaChunk
+from riverrun.errors import ModelError, TimeoutExceeded, error_message
 from riverrun.models import resolve_model
 from riverrun.structured import ObjectReader, Outcome, StructuredOutput
 from riverrun.types import Model, ModelRequest
@@ -26,7 +27,8 @@ def format_of(
         return None, list(messages)
     if output.model is not None:
         return None, output.asking_in_words(messages)
-    return output.response_format(strict=_is_strict(model)), output.asking(messages)
+    native = _takes_schemas(model)
+    return output.response_format(native=native, strict=_is_strict(model)), output.asking(messages, native=native)
 
 
 def reader_for(output: StructuredOutput[Any] | None, run_id: str, model: Model) -> ObjectReader[Any] | None:
@@ -36,15 +38,24 @@ def reader_for(output: StructuredOutput[Any] | None, run_id: str, model: Model) 
     return ObjectReader(output, run_id=run_id, strict=_is_strict(model))
 
 
-def settled(reader: ObjectReader[Any], reason: str | None) -> Outcome[Any]:
-    """What the text that was read came to."""
-    return reader.finish(reason, required=True)
-
-
 async def structured(
+    plan: Plan, answer: Answer, reason: str | None, reader: ObjectReader[Any] | None, write: Callable[[ChunkType], None]
+) -> Outcome[Any]:
+    """What a step's answer came to: what `reader` has read in it, or else what the second model makes of it.
+
+    A second model that fails is dealt with as an answer that does not fit, but that it raises ModelError when the
+    strategy is to be strict.
+    """
+    if reader is not None:
+        return reader.finish(reason, required=True)
+    if plan.output is None or reason == "tool-calls":
+        return Outcome(status="none")
+    return await _of_second_model(plan.output, answer, plan, write)
+
+
+async def _of_second_model(
     output: StructuredOutput[Any], answer: Answer, plan: Plan, write: Callable[[ChunkType], None]
 ) -> Outcome[Any]:
-    """Have the second model make the object of an answer. Raises ModelError when it fails."""
     assert output.model is not None
     model = resolve_model(output.model)
     strict = _is_strict(model)
@@ -52,20 +63,72 @@ async def structured(
     request = ModelRequest(
         messages=output.structuring(answer.fold.content()),
         run_id=plan.run_id,
-        response_format=output.response_format(strict=strict),
+        response_format=output.response_format(native=_takes_schemas(model), strict=strict),
         provider_options=output.provider_options or {},
     )
+    limit = asyncio.timeout(plan.timeout.step)
+    try:
+        async with limit:
+            reason = await _read(model, request, reader, write, plan.max_retries)
+    except Exception as error:
+        late = TimeoutExceeded("step", plan.timeout.step or 0.0) if limit.expired() else None
+        reason = _failed(output, late or error)
+    return reader.finish(reason, required=True)
+
+
+async def _read(
+    model: Model,
+    request: ModelRequest,
+    reader: ObjectReader[Any],
+    write: Callable[[ChunkType], None],
+    max_retries: int,
+) -> str | None:
+    """Read a model's whole answer; gives why it stopped."""
     reason: str | None = None
-    async with aclosing(model.stream(request)) as stream:
+    async with aclosing(_answer(model, request, max_retries)) as stream:
         async for chunk in stream:
-            if isinstance(chunk, TextDeltaChunk):
-                for made in reader.feed(chunk.payload.text):
-                    write(made)
-            elif isinstance(chunk, FinishChunk):
-                reason = chunk.payload.step_result.reason if chunk.payload.step_result else None
+            match chunk:
+                case TextDeltaChunk(p):
+                    for made in reader.feed(p.text):
+                        write(made)
+                case FinishChunk(p):
+                    reason = p.step_result.reason if p.step_result else None
+                case ErrorChunk(p):
+                    raise p.error if isinstance(p.error, Exception) else ModelError(error_message(p.error))
+                case _:
+                    pass
     if reason is None:
-        raise ModelError("the structuring model's stream ended without a finish", code="truncated")
-    return reader.finish(reason)
+        raise ModelError("the second model's stream ended without a finish", code="truncated")
+    return reason
+
+
+async def _answer(model: Model, request: ModelRequest, max_retries: int) -> AsyncGenerator[ChunkType, None]:
+    """A model's answer, asked for again when the call fails before it has begun."""
+    for attempt in range(max_retries + 1):
+        begun = False
+        try:
+            async with aclosing(model.stream(request)) as stream:
+                async for chunk in stream:
+                    begun = begun or isinstance(chunk, TextDeltaChunk)
+                    yield chunk
+            return
+        except ModelError as error:
+            pause = wait_before(attempt, error)
+            if begun or not error.retryable or attempt == max_retries or pause > LONGEST_WAIT:
+                raise
+            await asyncio.sleep(pause)
+
+
+def _failed(output: StructuredOutput[Any], error: Exception) -> str:
+    """The reason of an answer that did not come. Raises what went wrong when the strategy is to be strict."""
+    if output.error_strategy == "strict":
+        raise error if isinstance(error, ModelError) else ModelError(f"the second model failed: {error}") from error
+    return "error"
+
+
+def _takes_schemas(model: Model) -> bool:
+    """Whether the model may be held to a schema. One that may not says so."""
+    return bool(getattr(model, "takes_schemas", True))
 
 
 def _is_strict(model: Model) -> bool:

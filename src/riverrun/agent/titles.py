@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from riverrun.chunks import AssistantMessage, Message, SystemMessage, TextDeltaChunk, TextPart, UserMessage
-from riverrun.errors import ModelError
 from riverrun.types import Model, ModelRequest, Settings
 
 _INSTRUCTIONS = "Give the conversation a title of at most six words. Answer with the title alone."
@@ -15,7 +14,7 @@ _SHOWN = 2000
 
 
 async def title_of(model: Model, messages: Sequence[Message], run_id: str) -> str | None:
-    """A title for a conversation; None when the model fails: a title is not worth a failed run."""
+    """A title for a conversation; None when the model fails in any way: a title is not worth a failed run."""
     said = "\n".join(line for message in messages if (line := _line(message)))[:_SHOWN]
     request = ModelRequest(
         messages=[SystemMessage(_INSTRUCTIONS), UserMessage([TextPart(said)])],
@@ -27,7 +26,7 @@ async def title_of(model: Model, messages: Sequence[Message], run_id: str) -> st
         async with aclosing(model.stream(request)) as stream:
             async for chunk in stream:
                 pieces += [chunk.payload.text] if isinstance(chunk, TextDeltaChunk) else []
-    except ModelError:
+    except Exception:
         return None
     return " ".join("".join(pieces).strip(" \"'\n").split())[:_LONGEST] or None
 

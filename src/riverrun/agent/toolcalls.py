@@ -6,10 +6,13 @@ that waits holds up those behind it. When a call waits, no outcome is told until
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+from msgspec import to_builtins
 
 from riverrun.agent.cancellation import CancelEvent
 from riverrun.agent.outlet import Outlet
@@ -29,6 +32,7 @@ from riverrun.chunks import (
     ToolResultPart,
 )
 from riverrun.chunks.codec import json_text
+from riverrun.errors import TripwireError
 from riverrun.streams import run_all
 from riverrun.tools import Approval, Tool, ToolContext, find_tool, may_wait, model_output, run_call
 
@@ -36,7 +40,7 @@ Outcome: TypeAlias = ToolResultChunk | ToolErrorChunk | ToolOutputDeniedChunk
 Wait: TypeAlias = ToolCallApprovalChunk | ToolCallSuspendedChunk
 
 _DENIED = "Tool call was not approved by the user"
-APPROVAL_SCHEMA = json_text(
+_APPROVAL_SCHEMA = json_text(
     {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "type": "object",
@@ -56,12 +60,12 @@ class Waiting:
     """A call that waits for the caller of the run, and what the caller has said of it so far.
 
     `chunk` tells what it waits for; None once that was answered and it is to run. `approved` is None until it was
-    decided on, `reason` why it was declined; `answers` are those to what the tool asked. `is_nested` says that a run
-    inside the tool waits, which gets all that is said.
+    decided on, `reason` why it was declined; `answers` are those to what the tool asked. When it is a run inside the
+    tool that waits, which gets all that is said, `nested_attempt` is its NestedWait's.
     """
 
     chunk: Wait | None = None
-    is_nested: bool = False
+    nested_attempt: int | None = None
     approved: bool | None = None
     reason: str | None = None
     answers: list[Any] = field(default_factory=list[Any])
@@ -84,14 +88,15 @@ class ToolCalls:
     resource_id: str | None = None
     outcomes: dict[str, Outcome] = field(default_factory=dict[str, Outcome])
     waiting: dict[str, Waiting] = field(default_factory=dict[str, Waiting])
+    _runner: asyncio.Task[Any] | None = field(default=None, init=False, repr=False)
 
     async def run(self, *, limit: int) -> None:
-        """Run the calls that have no outcome and do not wait, at most `limit` at once, and write what they came to,
-        when none waits now: errors first, then results.
+        """Run the calls that have no outcome and do not wait, at most `limit` at once.
 
-        When the run is cancelled, the results that there are by then are written all the same; a tool that failed
-        because of it has no outcome.
+        When the run is cancelled, the results that there are by then count; a tool that failed because of it has no
+        outcome. Raises TripwireError when a processor stops the run: the other calls are cancelled then.
         """
+        self._runner = asyncio.current_task()
         ready = [call for call in self.calls if call.payload.tool_call_id not in self.outcomes]
         held = [call for call in ready if self._may_wait(call)]
         works = [self._work(call) for call in ready if call not in held and not self._waits(call)]
@@ -103,9 +108,13 @@ class ToolCalls:
             if self.cancelled.is_set():
                 ended = self.outcomes.items()
                 self.outcomes = {call_id: end for call_id, end in ended if isinstance(end, ToolResultChunk)}
-            if self.cancelled.is_set() or not self.waits:
-                await self._tell((ToolErrorChunk,))
-                await self._tell((ToolResultChunk, ToolOutputDeniedChunk))
+            if self.outlet.tripwire is not None:
+                raise self.outlet.tripwire
+
+    async def tell(self) -> None:
+        """Write what the calls came to: errors first, then results."""
+        await self._tell((ToolErrorChunk,))
+        await self._tell((ToolResultChunk, ToolOutputDeniedChunk))
 
     @property
     def waits(self) -> list[Wait]:
@@ -154,10 +163,14 @@ class ToolCalls:
                 return
             call_id = call.payload.tool_call_id
             said = self.waiting.get(call_id) or Waiting()
-            with self.cancelled.call():
-                outcome, is_nested = await self._outcome(call, said)
+            try:
+                with self.cancelled.call():
+                    outcome, nested_attempt = await self._outcome(call, said)
+            except TripwireError as tripwire:
+                self._trip(tripwire)
+                raise
             if isinstance(outcome, ToolCallApprovalChunk | ToolCallSuspendedChunk):
-                said.chunk, said.is_nested = outcome, is_nested
+                said.chunk, said.nested_attempt = outcome, nested_attempt
                 self.waiting[call_id] = said
             elif outcome is not None:
                 self.waiting.pop(call_id, None)
@@ -165,8 +178,8 @@ class ToolCalls:
 
         return work
 
-    async def _outcome(self, call: ToolCallChunk, said: Waiting) -> tuple[Outcome | Wait | None, bool]:
-        """What a call comes to, and whether it is a run inside the tool that waits."""
+    async def _outcome(self, call: ToolCallChunk, said: Waiting) -> tuple[Outcome | Wait | None, int | None]:
+        """What a call comes to, and the attempt of the run inside the tool, if it is that which waits."""
         payload = call.payload
         tool = self._tool(call)
         context = ToolContext(
@@ -180,17 +193,18 @@ class ToolCalls:
             room=self.outlet.log.room,
             cancelled_event=self.cancelled,
             resumed=said.answers,
+            resumed_attempt=said.nested_attempt,
             thread_id=self.thread_id,
             resource_id=self.resource_id,
         )
         if said.approved is False:
-            return self._denied(payload, said.reason), False
+            return self._denied(payload, said.reason), None
         if tool is not None and said.approved is None and await self._needs_approval(tool, payload, context):
-            return self._approval_chunk(payload), False
+            return self._approval_chunk(payload), None
         outcome = await run_call(tool, payload, context, available=list(self.tools))
         if isinstance(outcome, ToolResultChunk):
             outcome = await self.outlet.pipeline.process_tool_result(outcome)
-        return outcome, context.nested_wait is not None
+        return outcome, context.nested_wait.attempt if context.nested_wait else None
 
     async def _needs_approval(self, tool: Tool, payload: ToolCallPayload, context: ToolContext[Any]) -> bool:
         """What the tool says, or else the agent. A function that fails does not let the call through."""
@@ -200,7 +214,7 @@ class ToolCalls:
         if not callable(wanted):
             return wanted
         try:
-            verdict = wanted(payload.args, context)
+            verdict = wanted(to_builtins(payload.args), context)  # a copy: it may change it
             return bool(await verdict if inspect.isawaitable(verdict) else verdict)
         except Exception:
             return True
@@ -210,7 +224,7 @@ class ToolCalls:
             tool_call_id=payload.tool_call_id,
             tool_name=payload.tool_name,
             args=payload.args,
-            resume_schema=APPROVAL_SCHEMA,
+            resume_schema=_APPROVAL_SCHEMA,
         )
         return ToolCallApprovalChunk(approval, run_id=self.run_id, from_="AGENT")
 
@@ -241,9 +255,24 @@ class ToolCalls:
         if self.outlet.log.closed:
             raise RuntimeError("the run is over: a tool that was cancelled can write no more")
         if not self.outlet.is_plain:
-            return self.outlet.aside(chunk)
+            return self._aside(chunk)
         self.outlet.log.write(chunk)
         return None
+
+    async def _aside(self, chunk: ChunkType) -> None:
+        try:
+            await self.outlet.aside(chunk)
+        except TripwireError as tripwire:  # which the tool may keep to itself
+            self._trip(tripwire)
+            raise
+
+    def _trip(self, tripwire: TripwireError) -> None:
+        """A processor stops the run: calls under way are cancelled, and no other is made."""
+        if self.outlet.tripwire is None:
+            self.outlet.tripwire = tripwire
+            self.cancelled.set()
+            if self._runner is not None:
+                self._runner.cancel()
 
     def _in_order(self) -> list[Outcome]:
         ids = (call.payload.tool_call_id for call in self.calls)

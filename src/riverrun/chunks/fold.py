@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias
 
 from riverrun.chunks.content import FileChunk, ObjectResultChunk, SourceChunk
 from riverrun.chunks.control import (
@@ -18,6 +18,7 @@ from riverrun.chunks.control import (
     Step,
     StepFinishChunk,
     StepFinishPayload,
+    StepOutput,
     StepStartChunk,
     TripwireChunk,
     TripwirePayload,
@@ -40,24 +41,36 @@ from riverrun.chunks.tools import (
     ToolCallApprovalChunk,
     ToolCallChunk,
     ToolCallSuspendedChunk,
+    ToolOutputChunk,
     ToolResultChunk,
 )
 from riverrun.chunks.union import ChunkType
 from riverrun.chunks.usage import Usage, sum_usage, total_usage
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Out = TypeVar("Out", default=Any)
+else:
+    from typing import TypeVar
+
+    Out = TypeVar("Out")
+
 Status: TypeAlias = Literal["running", "success", "failed", "canceled", "suspended", "tripwire"]
 """How a run stands."""
 
 _CUT_OFF = ("failed", "canceled")
+_NONE: Any = None
 
 
 @dataclass(slots=True, kw_only=True)
-class Result:
-    """What a stream came to, or has come to so far.
+class Result(Generic[Out]):
+    """What a stream came to, or has come to so far. `object` is the structured answer, None when there is none.
 
-    `text` is the last step's when tools were called, otherwise all of it. `usage` is summed over the steps;
-    `finish_reason` is the last step's, "aborted" after a cancel, "suspended" or "other" (tripwire). `error` is what an
-    `error` chunk carried. `messages` are all messages of the run, the input first.
+    `text` is the last step's when tools were called, otherwise all of it. `usage` is summed over the steps, and
+    `nested_usage` over the runs inside tools, as far as they have ended; `finish_reason` is the last step's, "aborted"
+    after a cancel, "suspended" or "other" (tripwire). `error` is what an `error` chunk carried. `messages` are all
+    messages of the run, the input first.
     """
 
     run_id: str | None = None
@@ -66,12 +79,13 @@ class Result:
     text: str = ""
     reasoning_text: str | None = None
     reasoning: list[ReasoningPart] = field(default_factory=list[ReasoningPart])
-    object: Any = None
+    object: Out = _NONE
     tool_calls: list[ToolCallChunk] = field(default_factory=list[ToolCallChunk])
     tool_results: list[ToolResultChunk] = field(default_factory=list[ToolResultChunk])
     sources: list[SourceChunk] = field(default_factory=list[SourceChunk])
     files: list[FileChunk] = field(default_factory=list[FileChunk])
     usage: Usage = field(default_factory=Usage)
+    nested_usage: Usage = field(default_factory=Usage)
     finish_reason: str | None = None
     steps: list[Step] = field(default_factory=list[Step])
     warnings: list[Any] = field(default_factory=list[Any])
@@ -169,6 +183,18 @@ def fold(chunks: Iterable[ChunkType]) -> Result:
     return folding.result()
 
 
+def nested_usage(chunk: ToolOutputChunk) -> Usage | None:
+    """The tokens of a run inside a tool, or inside a tool of that; None when the chunk is not the run's end."""
+    inner = chunk.payload.output
+    while isinstance(inner, ToolOutputChunk):
+        inner = inner.payload.output
+    match inner:
+        case FinishChunk(FinishPayload(output=StepOutput(usage=Usage() as usage))):
+            return usage
+        case _:
+            return None
+
+
 def _take(result: Result, chunk: ChunkType) -> None:
     match chunk:
         case ToolCallChunk():
@@ -179,6 +205,8 @@ def _take(result: Result, chunk: ChunkType) -> None:
             result.sources.append(chunk)
         case FileChunk():
             result.files.append(chunk)
+        case ToolOutputChunk() if (usage := nested_usage(chunk)) is not None:
+            result.nested_usage = sum_usage([result.nested_usage, usage])
         case ResponseMetadataChunk(p):
             result.response = Response(id=p.id, timestamp=p.timestamp, model_id=p.model_id, headers=p.headers)
         case ObjectResultChunk(value):
@@ -197,6 +225,7 @@ def _take_ending(result: Result, chunk: ChunkType) -> None:
             result.status, result.finish_reason = "canceled", "aborted"
         case TripwireChunk(p):
             result.status, result.tripwire, result.finish_reason = "tripwire", p, "other"
+            result.object = None
         case ToolCallApprovalChunk() | ToolCallSuspendedChunk():
             result.status, result.finish_reason = "suspended", "suspended"
             result.suspend_payload = chunk.payload

@@ -2,10 +2,12 @@
 
 from riverrun.tools.call import model_output, run_call
 from riverrun.tools.context import ToolContext
+from riverrun.tools.suspension import NestedWait
 from riverrun.tools.tool import Approval, Tool, client_tool, find_tool, may_wait, provider_tool, tool
 
 __all__ = [
     "Approval",
+    "NestedWait",
     "Tool",
     "ToolContext",
     "client_tool",

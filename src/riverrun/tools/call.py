@@ -54,10 +54,12 @@ async def run_call(
         if tool.execute is None:
             return None
         result = await _result(tool, tool.execute, call, ctx)
-    except CallSuspended:
-        return _suspended_chunk(tool, call, ctx)
-    except Exception as error:
-        return _suspended_chunk(tool, call, ctx) if ctx.is_suspended else _error_chunk(call, error, ctx)
+    except (CallSuspended, BaseExceptionGroup, Exception) as error:  # a group, when it suspended in a task group
+        if ctx.is_suspended:
+            return _suspended_chunk(tool, call, ctx)
+        if not isinstance(error, Exception):
+            raise
+        return _error_chunk(call, error, ctx)
     finally:
         ctx.end()
     return _suspended_chunk(tool, call, ctx) if ctx.is_suspended else _result_chunk(tool, call, result, ctx)
@@ -141,8 +143,8 @@ def _suspended_chunk(
     tool: Tool | None, call: ToolCallPayload, ctx: ToolContext[Any]
 ) -> ToolCallSuspendedChunk | ToolCallApprovalChunk:
     if (nested := ctx.nested_wait) is not None:  # under the id of this call, by which it is answered
-        named = replace(nested.payload, tool_call_id=call.tool_call_id)
-        return replace(nested, payload=named, run_id=ctx.run_id)
+        named = replace(nested.chunk.payload, tool_call_id=call.tool_call_id)
+        return replace(nested.chunk, payload=named, run_id=ctx.run_id)
     schema = tool.resume_schema if tool is not None else None
     payload = ToolCallSuspendedPayload(
         tool_call_id=call.tool_call_id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
@@ -14,13 +15,13 @@ from riverrun.chunks import (
     ChunkType,
     DataChunk,
     Message,
-    ToolCallApprovalChunk,
-    ToolCallSuspendedChunk,
     ToolOutputChunk,
     ToolOutputPayload,
 )
+from riverrun.chunks.codec import plain
+from riverrun.errors import TripwireError
 from riverrun.streams import spawn, submit
-from riverrun.tools.suspension import CallSuspended
+from riverrun.tools.suspension import CallSuspended, NestedWait
 from riverrun.tools.validation import snapshot
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 async def _finished(delivery: Awaitable[None]) -> None:
-    await delivery
+    with suppress(TripwireError):  # which has stopped the run
+        await delivery
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,7 +53,8 @@ class ToolContext(Generic[Deps_co]):
     `messages` is the conversation that led to the call; `deps` is what the caller of the run passed for its tools.
     The loop makes one for each call: `emit_chunk` puts a chunk into the run's stream (at once, or when it is awaited),
     `room` waits until the stream takes more, `cancelled_event` is set when the run is cancelled, `resumed` are the
-    answers to what the tool has asked for by `suspend` so far.
+    answers to what the tool has asked for by `suspend` so far; `resumed_attempt` is that of the NestedWait which the
+    last one answers, if it does.
     """
 
     run_id: str
@@ -64,12 +67,11 @@ class ToolContext(Generic[Deps_co]):
     cancelled_event: asyncio.Event = field(repr=False)
     room: Callable[[], Awaitable[None]] | None = field(default=None, repr=False)
     resumed: Sequence[Any] = field(default=(), repr=False)
+    resumed_attempt: int | None = field(default=None, repr=False)
     thread_id: str | None = field(default=None, repr=False)
     resource_id: str | None = field(default=None, repr=False)
     _questions: list[Any] = field(default_factory=list[Any], init=False, repr=False)
-    _waits: list[ToolCallApprovalChunk | ToolCallSuspendedChunk] = field(
-        default_factory=list["ToolCallApprovalChunk | ToolCallSuspendedChunk"], init=False, repr=False
-    )
+    _waits: list[NestedWait] = field(default_factory=list[NestedWait], init=False, repr=False)
     _loop: asyncio.AbstractEventLoop | None = field(default_factory=_running_loop, init=False, repr=False)
     _ended: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
     _deliveries: list[Future[None]] = field(default_factory=list["Future[None]"], init=False, repr=False)
@@ -105,13 +107,17 @@ class ToolContext(Generic[Deps_co]):
         before it is done again. Several suspends get their answers in their order. Raises TypeError for a payload
         without a JSON form.
         """
+        return self.suspend_sync(payload)
+
+    def suspend_sync(self, payload: object = None) -> Any:
+        """`suspend` for tools that are plain functions."""
         number = len(self._questions)
         self._questions.append(snapshot(payload, what=f'What tool "{self.tool_name}" suspended with'))
         if number < len(self.resumed):
-            return self.resumed[number]
+            return plain(self.resumed[number])  # a copy: the tool may change it, and is given it again
         raise CallSuspended
 
-    def suspend_with(self, wait: ToolCallApprovalChunk | ToolCallSuspendedChunk) -> NoReturn:
+    def suspend_with(self, wait: NestedWait) -> NoReturn:
         """Wait for what a run inside the tool waits for. The answer is the last of `resumed` when it runs again."""
         self._waits.append(wait)
         raise CallSuspended
@@ -123,11 +129,11 @@ class ToolContext(Generic[Deps_co]):
 
     @property
     def question(self) -> Any:
-        """What the tool has asked for last."""
-        return self._questions[-1]
+        """What the tool waits for: the first that has no answer, should it have gone on to ask for more."""
+        return self._questions[len(self.resumed)]
 
     @property
-    def nested_wait(self) -> ToolCallApprovalChunk | ToolCallSuspendedChunk | None:
+    def nested_wait(self) -> NestedWait | None:
         """What a run inside the tool waits for, if it is that."""
         return self._waits[-1] if self._waits else None
 
