@@ -31,6 +31,7 @@ from riverrun.chunks import (
 )
 from riverrun.models import ScriptedModel
 from riverrun.models.parts import Part
+from riverrun.processors import Processor, ProcessorContext
 from riverrun.store import InMemoryStore
 from tests.agent.scripts import (
     HANG,
@@ -558,3 +559,24 @@ async def test_the_finish_of_the_inner_run_says_what_all_of_it_cost() -> None:
     chunks = await read(await agent.resume_stream("yes", run_id="r"))
     ends = [chunk.payload.output.usage.total_tokens for chunk in of(FinishChunk, nested(chunks))]  # type: ignore[union-attr]
     assert ends == [30]
+
+
+class Guard(Processor):
+    """Lets nothing of what is said pass."""
+
+    async def process_output_stream(self, chunk: Any, ctx: ProcessorContext) -> Any:
+        return ctx.abort("not for your ears") if chunk.type == "text-end" else chunk
+
+
+async def test_what_a_processor_of_the_inner_run_refuses_does_not_reach_the_outer_model() -> None:
+    model = ScriptedModel([hands("tell"), says("sorry")])
+    run = outer(model, inner(says("the secret"), processors=[Guard()])).stream("hi")
+    chunks = await read(run)
+    assert types(nested(chunks))[-1] == "tripwire"
+    (answer,) = told(model)
+    assert (answer.type, "not for your ears" in str(answer.value), "secret" in str(answer.value)) == (
+        "error-text",
+        True,
+        False,
+    )
+    assert run.status == "success"

@@ -41,6 +41,13 @@ class Guard(Processor):
         ctx.abort("not that")
 
 
+class Broken(Processor):
+    """Has a bug."""
+
+    def process_input(self, messages: Any, ctx: ProcessorContext) -> Any:
+        raise ValueError("bug")
+
+
 class Looks:
     """A tool that counts how often it ran."""
 
@@ -92,6 +99,14 @@ async def test_a_tripwire_is_told_by_a_chunk_wherever_it_comes_from(hook: str) -
     assert (chunks[-1], tripwire.run_id, tripwire.from_) == (tripwire, "r1", "AGENT")
     assert tripwire.payload.processor_id == "guard"
     assert of(FinishChunk, chunks) == []
+
+
+async def test_input_processor_raises() -> None:
+    """The recorded system's `stream()` rejects; here it gives the run at once, and the run tells."""
+    model = ScriptedModel([says("never")])
+    run = Agent("a", model=model, processors=[Broken()]).stream("hi")
+    chunks = await read(run)
+    assert (types(chunks), run.status, model.requests) == (["start", "error", "finish"], "failed", [])
 
 
 async def test_object_array() -> None:

@@ -21,6 +21,12 @@ GROUPS = {"text", "reasoning", "tool", "usage", "finish", "error", "abort", "inp
 GROUPS |= {"no", "unknown", "v7", "two", "early", "reader", "client", "timeout", "prepare", "response", "script"}
 GROUPS |= {"generate", "iteration", "tripwire", "output", "object", "approval", "suspend", "resume", "subagent"}
 GROUPS |= {"memory", "task"}
+DECIDED = {
+    "input_processor_raises": "stream() gives the run at once, so what its preparation raises is an error chunk in it",
+    "tripwire_output_result": "a tripwire is a `tripwire` chunk in every hook, as the reference page has it",
+    "tripwire_output_step": "the same",
+}
+"""Scenarios in which riverrun does something else on purpose; tests/agent/test_steering_deviations.py tells what."""
 
 
 # -- results
@@ -307,7 +313,7 @@ def test_the_recorded_scenarios_agree_at_level_2(shared: Path, tmp_path: Path) -
     oracle = shared / "oracle"
     performed: list[str] = []
     for path in sorted((oracle / "scenarios").glob("*.json")):
-        if path.stem.split("_")[0] not in GROUPS:
+        if path.stem.split("_")[0] not in GROUPS or path.stem in DECIDED:
             continue
         result = run_file(path)
         assert "runnerError" not in result, path.stem

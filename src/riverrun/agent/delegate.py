@@ -73,7 +73,7 @@ class Delegate:
     on_end: OnDelegation | None
 
     async def __call__(self, arguments: Mapping[str, Any], ctx: ToolContext[Any]) -> dict[str, Any]:
-        """Run the agent. Raises RunError when it fails."""
+        """Run the agent. Raises RunError when it fails or a processor stops it."""
         task = Delegation(
             agent_name=self.agent.name,
             prompt=str(arguments["prompt"]),
@@ -90,6 +90,8 @@ class Delegate:
             ctx.suspend_with(_first_wait(run.run_id, await self.agent.store.get_snapshot(run.run_id)))
         if run.status == "failed":
             raise RunError(error_message(result.error), run_id=run.run_id, partial=result)
+        if result.tripwire is not None:  # what a processor refused is not for the outer model either
+            raise RunError(f"stopped: {result.tripwire.reason}", run_id=run.run_id, partial=result)
         if result.tripwire is not None:  # what it said until then is no answer
             raise RunError(f"the agent was stopped: {result.tripwire.reason}", run_id=run.run_id, partial=result)
         return {**await _told(task, result, self.on_end), **_thread(ctx, self.agent.name, task.run_id)}
