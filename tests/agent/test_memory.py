@@ -159,8 +159,8 @@ async def test_the_last_messages_are_recalled_in_their_order(kind: str, limit: i
         assert len(await kept(store)) == 6
 
 
-@pytest.mark.parametrize("limit", [-1, 1001])
-def test_a_limit_that_there_is_not_is_refused(limit: int) -> None:
+@pytest.mark.parametrize("limit", [-1, 1001, "5", None])
+def test_a_limit_that_there_is_not_is_refused(limit: Any) -> None:
     with pytest.raises(ConfigError, match="last_messages is a number from 0 to 1000"):
         Memory(last_messages=limit)
 
@@ -224,7 +224,8 @@ async def test_a_client_that_says_its_history_again_doubles_nothing(kind: str) -
         agent = agent_with(store, says("one"), says("two"))
         first = UserMessage([TextPart("a")], id="m1")
         await agent.generate(first, **THREAD)
-        await agent.generate([first, UserMessage([TextPart("b")], id="m2")], **THREAD)
+        again = UserMessage([TextPart("A")], id="m1")  # what the thread has of it counts
+        await agent.generate([again, UserMessage([TextPart("b")], id="m2")], **THREAD)
         assert asked(agent)[1] == ["a", "one", "b"]
         assert await kept(store) == ["a", "one", "b", "two"]
 

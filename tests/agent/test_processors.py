@@ -331,7 +331,7 @@ async def test_a_tripwire_of_an_agent_with_a_task_is_a_failure_of_the_task() -> 
     model = ScriptedModel([[call("agent-inner", args='{"prompt": "ask"}'), finish("tool-calls")], says("done")])
     run = Agent("a", model=model, tools=[guarded]).stream("hi")
     (error,) = of(ToolErrorChunk, await read(run))
-    assert str(error.payload.error) == "the agent was stopped: not with me"
+    assert str(error.payload.error) == "stopped: not with me"
     assert await run.text == "done"
 
 

@@ -92,8 +92,6 @@ class Delegate:
             raise RunError(error_message(result.error), run_id=run.run_id, partial=result)
         if result.tripwire is not None:  # what a processor refused is not for the outer model either
             raise RunError(f"stopped: {result.tripwire.reason}", run_id=run.run_id, partial=result)
-        if result.tripwire is not None:  # what it said until then is no answer
-            raise RunError(f"the agent was stopped: {result.tripwire.reason}", run_id=run.run_id, partial=result)
         return {**await _told(task, result, self.on_end), **_thread(ctx, self.agent.name, task.run_id)}
 
     async def _started(self, task: Delegation, ctx: ToolContext[Any]) -> Run:

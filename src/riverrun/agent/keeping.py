@@ -21,11 +21,14 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What an agent remembers of a thread. It needs a store, and runs with a `thread_id` and a `resource_id`.
+    """What an agent remembers of a thread. It needs a store, and runs with a `thread_id` and a `resource_id` (without
+    one the thread is its own).
 
-    `last_messages` of the thread stand before a run's input (0: none). What was said is saved when the run ends, waits
-    or is cancelled, with `save_per_step` after each step too; never with `read_only`, or when a processor stopped it.
-    `generate_title` asks the model for a title when the thread has none.
+    `last_messages` of the thread stand before a run's input (0: none); of calls that have no result the model is told
+    why. What was said is saved when the run ends, fails, waits or is cancelled, with `save_per_step` after each step
+    too; never with `read_only`. When a processor stops a run, or it fails before it says anything, nothing of it is
+    kept. `generate_title` asks the model for a title when the thread has none. Raises ConfigError for another number
+    of messages than 0 to 1000.
     """
 
     last_messages: int = 10
@@ -34,7 +37,8 @@ class Memory:
     generate_title: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.last_messages <= 1000:
+        number = self.last_messages
+        if not (isinstance(number, int) and 0 <= number <= 1000):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigError(f"Memory: last_messages is a number from 0 to 1000, not {self.last_messages!r}")
 
 
@@ -87,14 +91,13 @@ class Keeper:
     # -- what the run remembers
 
     async def recall(self, given: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-        """The last messages of the thread, and what of the input is to stand behind them: it may say some of them
-        again. Raises ConfigError for a thread of another resource.
+        """The last messages of the thread, and what of the input is to stand behind them: not what it says again, by
+        the ids of its messages. Raises ConfigError for a thread of another resource.
         """
         if self._memory is None or self._thread_id is None or await self._thread() is None:
             return [], [*given]
         last = await self._store.last_messages(self._thread_id, self._memory.last_messages)
-        again = {_id(message, ""): message for message in given}
-        kept = _kept([again.get(item.id, item.message) for item in last])
+        kept = _kept([item.message for item in last])
         waiting = (await self._store.list_snapshots(thread_id=self._thread_id)).items
         calls = {call.tool_call_id: call.kind for snapshot in waiting for call in snapshot.calls}
         known = {item.id for item in last}
