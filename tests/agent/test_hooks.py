@@ -23,7 +23,7 @@ from riverrun import (
     client_tool,
     step_count_is,
 )
-from riverrun.chunks import AssistantMessage, ErrorChunk, Step, SystemMessage, TextPart, ToolErrorChunk, UserMessage
+from riverrun.chunks import ErrorChunk, Step, SystemMessage, TextPart, ToolErrorChunk, UserMessage
 from riverrun.models import ScriptedModel
 from tests.agent.scripts import agent_of, call, calls, finish, of, read, says, types
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
@@ -240,7 +240,8 @@ async def test_openai_is_held_to_the_strict_schema() -> None:
 class Wordy(ScriptedModel):
     """A model that cannot be held to a schema."""
 
-    takes_schemas = False
+    def takes_schema(self, schema: Mapping[str, Any], /, *, beside_tools: bool) -> bool:
+        return False
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ async def prepared(
     system = plan.instructions if changes.instructions is None else [SystemMessage(changes.instructions)]
     told = messages if changes.messages is None else to_messages(changes.messages)
     whole: list[Message] = [*system, *([SystemMessage(feedback)] if feedback else []), *sealed(told)]
-    response_format, whole = format_of(plan.output, whole, models[first])
+    response_format, whole = format_of(plan.output, whole, models[first], beside_tools=bool(tools))
     request = ModelRequest(
         messages=whole,
         run_id=plan.run_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Protocol
 
 from riverrun.agent.plan import Plan
 from riverrun.agent.step import LONGEST_WAIT, Answer, wait_before
@@ -15,19 +15,26 @@ from riverrun.models import resolve_model
 from riverrun.structured import ObjectReader, Outcome, StructuredOutput
 from riverrun.types import Model, ModelRequest
 
+
+class TakesSchema(Protocol):
+    """Whether a model can be held to a JSON Schema, `beside_tools` or alone."""
+
+    def __call__(self, schema: Mapping[str, Any], /, *, beside_tools: bool) -> bool: ...
+
+
 _FROM = {"from": "structured-output"}
 """Marks the chunks of a second model."""
 
 
 def format_of(
-    output: StructuredOutput[Any] | None, messages: Sequence[Message], model: Model
+    output: StructuredOutput[Any] | None, messages: Sequence[Message], model: Model, *, beside_tools: bool
 ) -> tuple[Mapping[str, Any] | None, list[Message]]:
     """The response format to ask for, and the messages with what is told in words."""
     if output is None:
         return None, list(messages)
     if output.model is not None:
         return None, output.asking_in_words(messages)
-    native = _takes_schemas(model)
+    native = _takes_schema(model, output, beside_tools=beside_tools)
     return output.response_format(native=native, strict=_is_strict(model)), output.asking(messages, native=native)
 
 
@@ -63,7 +70,7 @@ async def _of_second_model(
     request = ModelRequest(
         messages=output.structuring(answer.fold.content()),
         run_id=plan.run_id,
-        response_format=output.response_format(native=_takes_schemas(model), strict=strict),
+        response_format=output.response_format(native=_takes_schema(model, output, beside_tools=False), strict=strict),
         provider_options=output.provider_options or {},
     )
     limit = asyncio.timeout(plan.timeout.step)
@@ -126,9 +133,10 @@ def _failed(output: StructuredOutput[Any], error: Exception) -> str:
     return "error"
 
 
-def _takes_schemas(model: Model) -> bool:
-    """Whether the model may be held to a schema. One that may not says so."""
-    return bool(getattr(model, "takes_schemas", True))
+def _takes_schema(model: Model, output: StructuredOutput[Any], *, beside_tools: bool) -> bool:
+    """Whether the model holds its answer to the schema. One that may not has a `takes_schema` that tells."""
+    asked: TakesSchema | None = getattr(model, "takes_schema", None)
+    return asked is None or asked(output.output_type.json_schema, beside_tools=beside_tools)
 
 
 def _is_strict(model: Model) -> bool:

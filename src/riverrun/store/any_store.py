@@ -74,9 +74,7 @@ class AnyStore(Protocol):
         """
         ...
 
-    async def renew(
-        self, run_id: str, attempt: int, *, lease: float, messages: Sequence[StoredMessage] = ()
-    ) -> bool:
+    async def renew(self, run_id: str, attempt: int, *, lease: float, messages: Sequence[StoredMessage] = ()) -> bool:
         """Hold a claimed run for `lease` seconds from now, and save messages of it. False: another has it; stop."""
         ...
 

@@ -141,9 +141,7 @@ class InMemoryStore(AnyStore):
             self._snapshots[run_id] = taken
         return copy_of_snapshot(taken)
 
-    async def renew(
-        self, run_id: str, attempt: int, *, lease: float, messages: Sequence[StoredMessage] = ()
-    ) -> bool:
+    async def renew(self, run_id: str, attempt: int, *, lease: float, messages: Sequence[StoredMessage] = ()) -> bool:
         check_id("run_id", run_id)
         check_attempt(attempt)
         check_lease(lease)

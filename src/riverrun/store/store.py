@@ -137,9 +137,7 @@ class Store:
         now = self._now()
         return await self._database.write(snapshots.claim, run_id, now, now + timedelta(seconds=lease))
 
-    async def renew(
-        self, run_id: str, attempt: int, *, lease: float, messages: Sequence[StoredMessage] = ()
-    ) -> bool:
+    async def renew(self, run_id: str, attempt: int, *, lease: float, messages: Sequence[StoredMessage] = ()) -> bool:
         """Hold a claimed run for `lease` seconds from now, and save messages of it. False: another has it; stop."""
         check_id("run_id", run_id)
         check_attempt(attempt)

@@ -41,7 +41,7 @@ class StructuredOutput(Generic[Out]):
     output: type[Out] | OutputType[Out] | Mapping[str, Any] | Sequence[str]
     error_strategy: ErrorStrategy = field(default="strict", kw_only=True)
     fallback_value: Out | UnsetType = field(default=UNSET, kw_only=True)
-    prompt_injection: PromptInjection = field(default=False, kw_only=True)
+    prompt_injection: PromptInjection = field(default="auto", kw_only=True)
     instructions: str | None = field(default=None, kw_only=True)
     model: str | Model | None = field(default=None, kw_only=True)
     provider_options: Mapping[str, Mapping[str, Any]] | None = field(default=None, kw_only=True)

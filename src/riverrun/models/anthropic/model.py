@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from riverrun.models.anthropic.abilities import abilities_of
 from riverrun.models.anthropic.request import anthropic_request
+from riverrun.models.anthropic.schemas import answer_schema
 from riverrun.models.anthropic.server import AnthropicServer
 from riverrun.models.anthropic.stream import StreamDecoder
 from riverrun.models.http import HttpModel, Response, WireRequest
@@ -36,6 +39,10 @@ class AnthropicModel(HttpModel[AnthropicServer]):
     ) -> None:
         server = AnthropicServer(base_url=base_url, api_key=api_key, client=client, needed_by=f"the model {model_id}")
         super().__init__(model_id, provider=provider, server=server)
+
+    def takes_schema(self, schema: Mapping[str, Any], /, *, beside_tools: bool) -> bool:
+        """Whether an answer can be held to this JSON Schema: newer models are, to schemas that the API can express."""
+        return abilities_of(self._model_id).schemas and answer_schema(schema) is not None
 
     def _call(self, request: ModelRequest) -> WireRequest:
         return anthropic_request(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from riverrun.models.google.request import google_request
+from riverrun.models.google.request import google_request, takes_schema
 from riverrun.models.google.server import GoogleServer
 from riverrun.models.google.stream import StreamDecoder
 from riverrun.models.http import HttpModel, Response, WireRequest
@@ -34,6 +35,10 @@ class GoogleModel(HttpModel[GoogleServer]):
     ) -> None:
         server = GoogleServer(base_url=base_url, api_key=api_key, client=client, needed_by=f"the model {model_id}")
         super().__init__(model_id, provider=provider, server=server)
+
+    def takes_schema(self, schema: Mapping[str, Any], /, *, beside_tools: bool) -> bool:
+        """Whether an answer can be held to a JSON Schema."""
+        return takes_schema(self._model_id, beside_tools=beside_tools)
 
     def _call(self, request: ModelRequest) -> WireRequest:
         return google_request(request, model_id=self._model_id, provider=self._provider, vertex=self._server.vertex)

@@ -69,10 +69,15 @@ def _instruct(body: dict[str, Any], system: list[str], *, in_contents: bool) -> 
         body["systemInstruction"] = {"parts": parts}
 
 
+def takes_schema(model_id: str, *, beside_tools: bool) -> bool:
+    """Whether a model can be held to a JSON Schema: those before Gemini 3 only where no tools are offered."""
+    return not (beside_tools and 0 < generation(model_id) < 3)
+
+
 def _generation_config(
     request: ModelRequest, model_id: str, *, beside_tools: bool
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    settings, version = request.settings, generation(model_id)
+    settings = request.settings
     config, warnings = _settings(settings), list[dict[str, Any]]()
     if settings.reasoning_effort is not None:
         thinking = thinking_config(model_id, settings.reasoning_effort)
@@ -83,7 +88,7 @@ def _generation_config(
     if settings.parallel_tool_calls is False:
         warnings.append({"type": "unsupported-setting", "setting": "parallelToolCalls"})
     if request.response_format is not None:
-        if beside_tools and 0 < version < 3:
+        if not takes_schema(model_id, beside_tools=beside_tools):
             message = f"the response format does not hold while tools are offered: {model_id} does one or the other"
             warnings.append({"type": "other", "message": message})
         else:
