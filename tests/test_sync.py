@@ -55,6 +55,11 @@ def test_generate_gives_the_result() -> None:
     assert (result.text, result.status, result.usage.total_tokens) == ("ab", "success", 15)
 
 
+def test_a_structured_answer_is_of_the_type_that_was_asked_for() -> None:
+    agent = Agent("a", model=ScriptedModel([says('["Oslo", "Bergen"]')]), output=set[str])
+    assert generate(agent, "where?").object == {"Oslo", "Bergen"}
+
+
 def test_tools_run_in_it() -> None:
     async def look(ctx: ToolContext) -> str:
         await ctx.write("looking")

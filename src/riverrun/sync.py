@@ -9,39 +9,37 @@ import asyncio
 import contextvars
 import queue
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Unpack
+from typing import Any, Generic, Unpack
 
 from riverrun.agent import Agent, Run, RunOptions
 from riverrun.agent.run import settled
-from riverrun.chunks import ChunkType, Result, fold
+from riverrun.chunks import ChunkType, Result
 from riverrun.streams import LOOK_AHEAD
+from riverrun.structured.output_type import Out
 from riverrun.types import Input
 
 
-def generate(agent: Agent, input: Input, /, **options: Unpack[RunOptions]) -> Result:
+def generate(agent: Agent[Out], input: Input, /, **options: Unpack[RunOptions]) -> Result[Out]:
     """Run to the end and give the result. Raises RunError when the run fails; Ctrl-C cancels it."""
-    return settled(fold(stream(agent, input, **options)))
-
-
-def stream(agent: Agent, input: Input, /, **options: Unpack[RunOptions]) -> Iterator[ChunkType]:
-    """Iterate over a run's chunks. Leaving the iteration early (`break`, `close`) cancels the run."""
     elsewhere = _Elsewhere(agent, input, options)
-    elsewhere.thread.start()
-    try:
-        while (item := elsewhere.chunks.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        elsewhere.leave()
+    deque(elsewhere.read(), maxlen=0)
+    assert elsewhere.result is not None
+    return settled(elsewhere.result)
 
 
-class _Elsewhere:
+def stream(agent: Agent[Any], input: Input, /, **options: Unpack[RunOptions]) -> Iterator[ChunkType]:
+    """Iterate over a run's chunks. Leaving the iteration early (`break`, `close`) cancels the run."""
+    return _Elsewhere(agent, input, options).read()
+
+
+class _Elsewhere(Generic[Out]):
     """A run in a thread of its own. Its chunks come through a queue; None is the end, an exception is to be raised."""
 
-    def __init__(self, agent: Agent, input: Input, options: RunOptions) -> None:
+    def __init__(self, agent: Agent[Out], input: Input, options: RunOptions) -> None:
+        self.result: Result[Out] | None = None
         self.chunks: queue.Queue[ChunkType | BaseException | None] = queue.Queue(LOOK_AHEAD)
         in_context = contextvars.copy_context().run  # tools see the caller's context variables, as in a task
         self.thread = threading.Thread(target=in_context, args=(self._work,), name="riverrun-stream", daemon=True)
@@ -49,7 +47,18 @@ class _Elsewhere:
         self._input: Input = input
         self._options = options
         self._left = threading.Event()
-        self._under_way: tuple[asyncio.AbstractEventLoop, Run] | None = None
+        self._under_way: tuple[asyncio.AbstractEventLoop, Run[Out]] | None = None
+
+    def read(self) -> Iterator[ChunkType]:
+        """Start the run and give its chunks. Leaving cancels it."""
+        self.thread.start()
+        try:
+            while (item := self.chunks.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            self.leave()
 
     def leave(self) -> None:
         """Cancel the run and wait for its end."""
@@ -74,6 +83,7 @@ class _Elsewhere:
                 await asyncio.to_thread(self._put, chunk) if self.chunks.full() else self._put(chunk)
                 if self._left.is_set():
                     return
+            self.result = run.partial
 
     def _put(self, item: ChunkType | BaseException | None) -> None:
         while not self._left.is_set() and threading.main_thread().is_alive():  # a program that ends leaves nothing
