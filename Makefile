@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SEED ?= 1
 
 .PHONY: setup demo test lint types imports conformance kill bench clean
 
@@ -42,8 +43,9 @@ conformance: setup  ## the recorded system's scenarios, compared; needs ../share
 	$(BIN)/python -m tests.conformance.run --scenarios ../shared/oracle/scenarios --out .conformance
 	-$(PYTHON) ../shared/oracle/compare.py ../shared/oracle/golden .conformance --deviations ../shared/oracle/deviations.json
 
-kill: setup  ## kill processes at random points while runs wait, resume and save; needs PostgreSQL
-	$(BIN)/python -m tests.kill
+kill: setup  ## kill processes that share suspended runs, at any moment; needs PostgreSQL; other moments with SEED=…
+	$(BIN)/python -m tests.kill sqlite --seed $(SEED)
+	$(BIN)/python -m tests.kill postgres --seed $(SEED)
 
 bench: setup  ## what a chunk costs at each station
 	$(BIN)/python bench/stations.py
