@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from riverrun import Agent, ToolContext, tool
 from riverrun.agent import Memory
 from riverrun.chunks import ErrorChunk
+from riverrun.errors import StoreError
 from riverrun.models import ScriptedModel
 from riverrun.models.scripted import Call
-from riverrun.store import InMemoryStore
+from riverrun.processors import Processor, ProcessorContext
+from riverrun.store import InMemoryStore, StoredMessage
 from tests.agent.scripts import HANG, calls, of, read, read_until, says, text, types
 
 WHOSE = {"thread_id": "t", "resource_id": "u"}
@@ -83,3 +87,24 @@ async def test_what_a_run_saved_on_its_way_is_there_once(save_per_step: bool) ->
     await read(await agent.resume_stream(1, run_id="r"))
     assert await (await agent.resume_stream(2, run_id="r")).text == "done"
     assert await said(store) == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
+
+
+class Unforgetting(InMemoryStore):
+    """Cannot forget a run."""
+
+    async def finish(self, run_id: str, attempt: int, messages: Sequence[StoredMessage] = ()) -> bool:
+        raise StoreError("the disk is full")
+
+
+class Guard(Processor):
+    def process_output_stream(self, chunk: Any, ctx: ProcessorContext) -> Any:
+        return ctx.abort("no") if chunk.type == "text-end" else chunk
+
+
+async def test_a_tripwire_ends_the_stream_though_the_store_fails(caplog: pytest.LogCaptureFixture) -> None:
+    store = Unforgetting()
+    await waiting(store)
+    agent = remembers(store, says("the secret"))
+    run = await agent.resume_stream(1, run_id="r", processors=[Guard()])
+    assert types(await read(run))[-1] == "tripwire"
+    assert "could not be taken back" in caplog.text

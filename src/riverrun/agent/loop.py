@@ -10,17 +10,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from riverrun.agent.asking import asked
 from riverrun.agent.cancellation import Cancellation, RunCancelled
-from riverrun.agent.completion import Candidate, TaskComplete, feedback
+from riverrun.agent.continuation import CUT_OFF, Continuation
 from riverrun.agent.history import parted
-from riverrun.agent.hooks import Iteration, Verdict
 from riverrun.agent.inputs import answer_messages, sealed
 from riverrun.agent.keeping import Keeper
 from riverrun.agent.outlet import Outlet
@@ -31,6 +29,7 @@ from riverrun.agent.step import Answer, ask
 from riverrun.agent.structuring import structured
 from riverrun.agent.titles import title_of
 from riverrun.agent.toolcalls import ToolCalls, Waiting
+from riverrun.agent.transcript import Transcript, step_of
 from riverrun.chunks import (
     AbortChunk,
     AbortPayload,
@@ -39,24 +38,13 @@ from riverrun.chunks import (
     ErrorChunk,
     ErrorPayload,
     FinishChunk,
-    FinishPayload,
-    IsTaskCompleteChunk,
     Message,
-    Messages,
     ObjectResultChunk,
-    Response,
     StartChunk,
     StartPayload,
-    Step,
-    StepFinishChunk,
     StepFinishPayload,
     StepOutput,
     StepResult,
-    TextPart,
-    ToolCallPayload,
-    Usage,
-    UserMessage,
-    run_usage,
 )
 from riverrun.errors import ModelError, TimeoutExceeded, TripwireError
 from riverrun.processors import Pipeline, retry_feedback, tripwire_chunk, tripwire_payload
@@ -64,10 +52,6 @@ from riverrun.streams import GRACE, Log
 
 _logger = logging.getLogger("riverrun")
 
-_FINAL = {"stop", "error", "length", "content-filter", None}
-"""Reasons after which a step is not followed by another, unless tools were called."""
-_CUT_OFF = {"error", "length", "content-filter"}
-"""Reasons after which not even tool calls are followed by another step."""
 _API_ERROR_RETRIES = 10
 """How often processors may have a failed model call asked again, when no budget is set."""
 
@@ -81,26 +65,24 @@ class AgentLoop:
     cancellation: Cancellation
     keeper: Keeper
     saved: SavedRun | None = None
-    steps: list[Step] = field(default_factory=list[Step])
-    answers: list[Message] = field(default_factory=list[Message])
-    recalled: list[Message] = field(default_factory=list[Message])
-    given: list[Message] = field(default_factory=list[Message])
     model_index: int = 0
     answer: Answer | None = None
     """The answer under way."""
-    last_step: bool = False
     retries: int = 0
     feedback: str | None = None
     """What processors have against the last answer."""
     pipeline: Pipeline = field(init=False)
-    _replaced: Response | None = None
+    transcript: Transcript = field(init=False)
+    continuation: Continuation = field(init=False)
 
     def __post_init__(self) -> None:
         plan = self.plan
-        self.given = [*plan.messages]
+        write = _into(self.log)
         self.pipeline = Pipeline(
-            plan.processors, run_id=plan.run_id, agent_name=plan.agent_id, emit_chunk=_into(self.log), deps=plan.deps
+            plan.processors, run_id=plan.run_id, agent_name=plan.agent_id, emit_chunk=write, deps=plan.deps
         )
+        self.transcript = Transcript(plan, given=[*plan.messages])
+        self.continuation = Continuation(plan, self.transcript, write)
 
     async def run(self) -> None:
         """Take steps until the run is over or waits."""
@@ -132,12 +114,13 @@ class AgentLoop:
 
     async def _begin(self) -> None:
         """Look at the input and recall what was said before; then the run starts."""
+        said = self.transcript
         start = StartChunk(StartPayload(id=self.plan.agent_id, message_id=self.plan.message_id), **self._from)
         try:
-            self.recalled, self.given = await self.keeper.recall(self.given)
+            said.recalled, said.given = await self.keeper.recall(said.given)
             if self.pipeline.has("process_input"):
-                messages = await self.pipeline.process_input([*self.recalled, *self.given])
-                self.recalled, self.given = parted(messages, self.recalled, self.given)
+                messages = await self.pipeline.process_input(said.asked)
+                said.recalled, said.given = parted(messages, said.recalled, said.given)
         except TripwireError:  # nothing has started
             raise
         except Exception:
@@ -158,8 +141,8 @@ class AgentLoop:
 
     async def _take_step(self) -> bool:
         """Take one step. False: the run is over, or waits."""
-        self.pipeline.begin_step(len(self.steps), retry_count=self.retries)
-        step = await prepared(self.plan, self.pipeline, self._told(), self.steps, self.model_index, self.feedback)
+        self.pipeline.begin_step(len(self.transcript.steps), retry_count=self.retries)
+        step = await prepared(self.plan, self.pipeline, self.transcript, self.model_index, self.feedback)
         self._stop_if_asked()
         answer = self.answer = Answer(
             message_id=self.plan.message_id, model=step.models[step.first_model], model_index=step.first_model
@@ -221,10 +204,6 @@ class AgentLoop:
         await self._suspend(answer, calls)
         return False
 
-    def _told(self) -> list[Message]:
-        """The conversation as the model sees it."""
-        return [*self.plan.context, *self.recalled, *self.given, *self.answers]
-
     def _stop_if_asked(self) -> None:
         """Asked wherever a hook, a model or a tool may have kept a cancellation to itself."""
         if self.cancellation.event.is_set():
@@ -251,7 +230,7 @@ class AgentLoop:
         """Make the structured answer of the step, where one is wanted and the step has it."""
         if self.plan.output is None or answer.error is not None:
             return
-        goes_on = bool(answer.calls) and answer.reason not in _CUT_OFF
+        goes_on = bool(answer.calls) and answer.reason not in CUT_OFF
         reason = "tool-calls" if goes_on else answer.reason
         try:
             outcome = await structured(self.plan, answer, reason, step.reader, self._write)
@@ -298,14 +277,14 @@ class AgentLoop:
         if answer.error is not None or not self.pipeline.has("process_output_step"):
             return None
         try:
-            await self.pipeline.process_output_step(self._step(answer))
+            await self.pipeline.process_output_step(step_of(answer))
         except TripwireError as tripwire:
             return tripwire
         return None
 
     def _retry_step(self, answer: Answer) -> None:
         self.answer = None
-        self._write_step(answer, StepResult(reason="retry", is_continued=True), steps=[])
+        self._write(self.transcript.step_finish(answer, StepResult(reason="retry", is_continued=True), steps=[]))
 
     def _refuse_step(self, answer: Answer, tripwire: TripwireError) -> None:
         """The step counts, but what was said in it does not; the model is told why."""
@@ -318,41 +297,29 @@ class AgentLoop:
             retry_metadata=tripwire.metadata,
             retry_processor_id=tripwire.processor_id,
         )
-        self._write_step(answer, result, feedback=self.feedback)
+        self._write(self.transcript.step_finish(answer, result, feedback=self.feedback))
 
     def _finish_refused(self, answer: Answer, tripwire: TripwireError) -> None:
         self._record_refused(answer, tripwire)
-        self._write_step(answer, StepResult(reason="tripwire", is_continued=False))
+        self._write(self.transcript.step_finish(answer, StepResult(reason="tripwire", is_continued=False)))
 
     def _record_refused(self, answer: Answer, tripwire: TripwireError) -> None:
         told = msgspec.to_builtins(tripwire_payload(tripwire))
-        self.steps.append(msgspec.structs.replace(self._step(answer), tripwire=told))
+        self.transcript.steps.append(msgspec.structs.replace(step_of(answer), tripwire=told))
         self.answer = None
 
     # -- the end of a step
 
-    def _step(self, answer: Answer) -> Step:
-        metadata = answer.metadata()
-        return Step(
-            content=answer.fold.content(),
-            usage=answer.usage,
-            warnings=answer.start.warnings if answer.start else None,
-            request=metadata.request,
-            response=Response(
-                id=metadata.id, timestamp=metadata.timestamp, model_id=metadata.model_id, headers=metadata.headers
-            ),
-            provider_metadata=metadata.provider_metadata,
-            finish_reason=answer.reason,
-        )
-
     async def _finish_step(self, answer: Answer, calls: ToolCalls, *, resumed: bool = False) -> StepFinishPayload:
-        step = self._step(answer)
-        self.steps.append(step)
-        self.answers += answer_messages(step.content)
+        step = step_of(answer)
+        self.transcript.steps.append(step)
+        self.transcript.answers += answer_messages(step.content)
         self.answer = None
-        goes_on = await self._goes_on(answer, calls) or (resumed and answer.error is None and not calls.pending)
+        goes_on = await self.continuation.follows(answer, calls) or (
+            resumed and answer.error is None and not calls.pending
+        )
         if self.keeper.saves_steps:
-            await self.keeper.save([*self.given, *self.answers])
+            await self.keeper.save(self.transcript.own)
         given = answer.finish.step_result if answer.finish and answer.error is None else None
         result = StepResult(
             reason=answer.reason,
@@ -360,88 +327,9 @@ class AgentLoop:
             logprobs=given.logprobs if given else None,
             is_continued=goes_on,
         )
-        return self._write_step(answer, result, steps=[step])
-
-    def _write_step(
-        self, answer: Answer, result: StepResult, *, steps: list[Step] | None = None, feedback: str | None = None
-    ) -> StepFinishPayload:
-        steps = self.steps[-1:] if steps is None else steps
-        metadata = answer.metadata()
-        payload = StepFinishPayload(
-            message_id=self.plan.message_id,
-            step_result=result,
-            output=StepOutput(
-                text=steps[-1].text if steps else answer.fold.text,  # the same text, not another one
-                tool_calls=[call.payload for call in answer.fold.tool_calls],
-                usage=answer.usage,
-                steps=steps,
-                object=answer.object,
-            ),
-            metadata=metadata,
-            response=steps[-1].response if steps else None,
-            processor_retry_feedback=feedback,
-            is_task_complete_check_failed=answer.is_incomplete or None,
-        )
-        self._write(StepFinishChunk(payload, **self._from))
-        return payload
-
-    async def _goes_on(self, answer: Answer, calls: ToolCalls) -> bool:
-        """Whether another step follows: what the model wants, within the stop conditions, and what hooks say."""
-        if answer.error is not None or calls.pending or self.last_step:
-            return False
-        wanted = answer.reason not in _FINAL or (bool(calls.calls) and answer.reason not in _CUT_OFF)
-        stopped = await self._is_stopped() if wanted else None
-        missed: str | None = None
-        if not wanted and self.plan.task_complete is not None:
-            stopped = await self._is_stopped()
-            missed = await self._missed(answer, self.plan.task_complete, is_last=stopped)
-            wanted = answer.is_incomplete
-        verdict = await self._verdict(wanted and not stopped)
-        if verdict.go_on is False:
-            self.last_step = True
-            wanted = wanted and verdict.feedback is not None
-        elif verdict.go_on is True:
-            wanted = True
-        if wanted and stopped is None:
-            stopped = await self._is_stopped()
-        if not wanted or stopped:
-            return False
-        self.answers += [_said_to_model(told) for told in (missed, verdict.feedback) if told is not None]
-        return True
-
-    async def _missed(self, answer: Answer, task_complete: TaskComplete, *, is_last: bool) -> str | None:
-        """Ask the scorers and tell the stream. Gives what the model is to be told that its answer misses."""
-        candidate = Candidate(
-            iteration=len(self.steps),
-            text=answer.fold.text,
-            task=_task([*self.recalled, *self.given]),
-            messages=self._told(),
-            tool_calls=self.steps[-1].tool_calls,
-            run_id=self.plan.run_id,
-            deps=self.plan.deps,
-        )
-        payload = await task_complete.check(candidate, is_last=is_last)
-        self._write(IsTaskCompleteChunk(payload, **self._from))
-        answer.is_incomplete = not payload.passed
-        return None if payload.passed or payload.suppress_feedback else feedback(payload)
-
-    async def _is_stopped(self) -> bool:
-        for stop in self.plan.stop_when:
-            if await asked(stop, self.steps, object):
-                return True
-        return False
-
-    async def _verdict(self, will_continue: bool) -> Verdict:
-        if self.plan.on_iteration is None:
-            return Verdict()
-        iteration = Iteration(
-            number=len(self.steps),
-            steps=tuple(self.steps),
-            will_continue=will_continue,
-            run_id=self.plan.run_id,
-            deps=self.plan.deps,
-        )
-        return await asked(self.plan.on_iteration, iteration, Verdict) or Verdict()
+        chunk = self.transcript.step_finish(answer, result)
+        self._write(chunk)
+        return chunk.payload
 
     # -- waiting and going on
 
@@ -452,17 +340,17 @@ class AgentLoop:
             system=self.plan.system,
             log=[*(self.saved.log if self.saved else ()), *self.log.items],
             finish=self._counted_finish(answer),
-            given=[*self.recalled, *self.given],
+            given=self.transcript.asked,
             context=self.plan.context,
-            answers=self.answers,
-            recalled=len(self.recalled),
+            answers=self.transcript.answers,
+            recalled=len(self.transcript.recalled),
             outcomes=calls.outcomes,
             waiting=calls.waiting,
             options=self.plan.saved_options,
             model_index=answer.model_index,
         )
         said = answer_messages(answer.fold.content())
-        await self.keeper.suspend(saved, calls.waits, [*self.given, *self.answers, *said])
+        await self.keeper.suspend(saved, calls.waits, [*self.transcript.own, *said])
         for wait in calls.waits:
             self._write(wait)
 
@@ -475,13 +363,13 @@ class AgentLoop:
 
     async def _go_on(self, saved: SavedRun) -> None:
         """Take up the step that waited."""
-        self.recalled, self.given = list(saved.given[: saved.recalled]), list(saved.given[saved.recalled :])
-        self.answers = [*saved.answers]
-        self.steps = saved.steps()
+        said = self.transcript
+        said.recalled, said.given = list(saved.given[: saved.recalled]), list(saved.given[saved.recalled :])
+        said.answers, said.steps = [*saved.answers], saved.steps()
         answer = self.answer = saved.answer(self.plan.models)
-        self.keeper.has_saved([*self.given, *self.answers, *answer_messages(answer.fold.content())])
-        self.pipeline.begin_step(len(self.steps), retry_count=self.retries)
-        step = await prepared(self.plan, self.pipeline, self._told(), self.steps, answer.model_index, None)
+        self.keeper.has_saved([*said.own, *answer_messages(answer.fold.content())])
+        self.pipeline.begin_step(len(said.steps), retry_count=self.retries)
+        step = await prepared(self.plan, self.pipeline, said, answer.model_index, None)
         calls = self._calls(answer, step, Outlet(self.log, answer.fold, self.pipeline))
         calls.outcomes = dict(saved.outcomes)
         calls.waiting = {call_id: _again(waiting) for call_id, waiting in saved.waiting.items()}
@@ -492,20 +380,19 @@ class AgentLoop:
     # -- endings
 
     async def _finish(self, last: StepFinishPayload) -> None:
-        output = last.output or StepOutput()
+        said = self.transcript
         if self.pipeline.has("process_output_result"):
-            self.answers = [*await self.pipeline.process_output_result(self.answers)]
-            self._replaced = msgspec.structs.replace(self.steps[-1].response or Response(), messages=self.answers)
+            said.replace_answers(await self.pipeline.process_output_result(said.answers))
         failed = last.step_result is not None and last.step_result.reason == "error"
-        await self.keeper.finish(self._worth_keeping(self.answers, failed=failed))
+        await self.keeper.finish(said.worth_keeping(said.answers, failed=failed))
         if not failed:
             await self._title()
-        self._write_finish(last.step_result, output.text, output.tool_calls, self._usages(), last)
+        self._write(said.finish(last))
 
     async def _title(self) -> None:
         if not await self.keeper.wants_title():
             return
-        title = await title_of(self.plan.models[self.model_index], [*self.given, *self.answers], self.plan.run_id)
+        title = await title_of(self.plan.models[self.model_index], self.transcript.own, self.plan.run_id)
         if title:
             await self.keeper.save_title(title)
             data = {"threadId": self.keeper.thread_id, "title": title}
@@ -514,7 +401,10 @@ class AgentLoop:
     async def _trip(self, tripwire: TripwireError) -> None:
         """A processor stopped the run: nothing follows, and nothing is kept of it."""
         self.cancellation.event.set()
-        await self.keeper.forget()
+        try:
+            await self.keeper.forget()
+        except Exception as error:
+            _logger.error("what was saved of run %s could not be taken back", self.plan.run_id, exc_info=error)
         self._write(tripwire_chunk(tripwire, run_id=self.plan.run_id))
 
     async def _stop(self) -> None:
@@ -536,25 +426,22 @@ class AgentLoop:
     def _end(self, ending: ChunkType, reason: str) -> None:
         """Tell the end of a run whose last step was cut off."""
         self._write(ending)
-        answer = self.answer
-        usages = [*self._usages(), answer.usage] if answer else self._usages()
-        result = StepResult(reason=reason, is_continued=False)
-        self._write_finish(result, answer.fold.text if answer else "", [], usages)
+        self._write(self.transcript.cut_off(reason, self.answer))
 
     async def _leave(self, *, failed: bool) -> Exception | None:
         """Keep what there is of a run that was cut off. Gives the error of a store that cannot."""
         self.cancellation.event.set()  # for tools in threads, which nothing else can stop
         answer = self.answer
         said = [] if answer is None else answer_messages(answer.fold.content())
-        left = await self._left([*self.answers, *said])
-        self.answers = sealed(left or [])
+        left = await self._left([*self.transcript.answers, *said])
+        self.transcript.answers = sealed(left or [])
         try:
             if self.keeper.is_lost:
                 return None
             if left is None:
                 await self.keeper.forget()
             else:
-                await self.keeper.finish(self._worth_keeping(left, failed=failed))
+                await self.keeper.finish(self.transcript.worth_keeping(left, failed=failed))
         except Exception as error:
             return error
         return None
@@ -571,43 +458,6 @@ class AgentLoop:
         except Exception as error:
             _logger.error("nothing is kept of run %s, since a processor failed", self.plan.run_id, exc_info=error)
             return None
-
-    def _worth_keeping(self, answers: Sequence[Message], *, failed: bool) -> list[Message]:
-        """The run's messages; none when it failed before it said anything, since the caller will say the same again."""
-        return [*self.given, *answers] if answers or not failed else []
-
-    def _write_finish(
-        self,
-        result: StepResult | None,
-        text: str | None,
-        tool_calls: list[ToolCallPayload] | None,
-        usages: Sequence[Usage],
-        last: StepFinishPayload | None = None,
-    ) -> None:
-        output = StepOutput(
-            text=text,
-            tool_calls=tool_calls,
-            usage=run_usage(usages),
-            steps=self.steps,
-            object=last.output.object if last and last.output else None,
-        )
-        payload = FinishPayload(
-            message_id=self.plan.message_id,
-            step_result=result,
-            output=output,
-            metadata=last.metadata if last else None,
-            is_task_complete_check_failed=last.is_task_complete_check_failed if last else None,
-            messages=self._messages(),
-            response=self._replaced,
-        )
-        self._write(FinishChunk(payload, **self._from))
-
-    def _usages(self) -> list[Usage]:
-        return [step.usage for step in self.steps]
-
-    def _messages(self) -> Messages:
-        user: list[Message] = [message for message in self.given if isinstance(message, UserMessage)]
-        return Messages(all=[*self.given, *self.answers], user=user, non_user=list(self.answers))
 
     def _write(self, chunk: ChunkType) -> None:
         self.log.write(chunk)
@@ -634,14 +484,3 @@ def _again(waiting: Waiting) -> Waiting:
         reason=waiting.reason,
         answers=list(waiting.answers),
     )
-
-
-def _said_to_model(text: str) -> Message:
-    """What hooks and scorers say of an answer: as the user's, since some models do not go on from their own words."""
-    return UserMessage([TextPart(text)])
-
-
-def _task(messages: Sequence[Message]) -> str:
-    """What the user asked last."""
-    last = next((message for message in reversed(messages) if isinstance(message, UserMessage)), None)
-    return "".join(part.text for part in last.content if isinstance(part, TextPart)) if last else ""

@@ -11,6 +11,7 @@ from riverrun.agent.choice import checked_choice, offered
 from riverrun.agent.inputs import sealed, to_messages
 from riverrun.agent.plan import Plan
 from riverrun.agent.structuring import format_of, reader_for
+from riverrun.agent.transcript import Transcript
 from riverrun.chunks import Message, Step, SystemMessage
 from riverrun.models import resolve_model
 from riverrun.processors import Pipeline, StepChanges, StepInfo
@@ -33,15 +34,11 @@ class Prepared:
 
 
 async def prepared(
-    plan: Plan,
-    pipeline: Pipeline,
-    messages: Sequence[Message],
-    steps: Sequence[Step],
-    model_index: int,
-    feedback: str | None,
+    plan: Plan, pipeline: Pipeline, transcript: Transcript, model_index: int, feedback: str | None
 ) -> Prepared:
     """Put a step together. `feedback` is what processors have against the answer before it."""
-    changes = await _changes(plan, pipeline, messages, steps, model_index)
+    messages = transcript.told
+    changes = await _changes(plan, pipeline, messages, transcript.steps, model_index)
     models = plan.models if changes.model is None else [resolve_model(changes.model)]
     first = model_index if changes.model is None else 0
     tools = offered(plan.tools, plan.active_tools if changes.active_tools is None else changes.active_tools)
