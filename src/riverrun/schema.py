@@ -75,7 +75,8 @@ class PythonType:
             self._adapter: TypeAdapter[Any] = TypeAdapter(wanted)
             schema = self._adapter.json_schema(schema_generator=_SchemaOfModel)
         except UNUSABLE as error:
-            raise ConfigError(f"{name}: {error}") from error
+            first_line, *_ = str(error).splitlines() or [type(error).__name__]
+            raise ConfigError(f"{name}: {first_line}") from error
         self.json_schema: Mapping[str, Any] = without_titles(schema)
 
     def validate(self, value: object, /) -> Any:
