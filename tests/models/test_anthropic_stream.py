@@ -311,3 +311,13 @@ def test_a_long_stream_takes_time_in_proportion():
     assert len(whole.text) == 500_000
     assert len(whole.only(ReasoningSignatureChunk).signature) == 500_000
     assert len(whole.calls[0].args["a"]) == 500_000
+
+
+@pytest.mark.parametrize("size", [20, 1])
+def test_arguments_of_64_kib_come_whole_in_small_pieces(size: int):
+    """openclaw/openclaw#113124, vercel/ai#17113: a file that an agent writes, escapes and all."""
+    content = ('line "one"\n\\two\\\n' * 5000)[: 64 * 1024]
+    written = json.dumps({"path": "a", "content": content})
+    pieces = ({"partial_json": written[at : at + size]} for at in range(0, len(written), size))
+    call = block(0, {"type": "tool_use", "id": "c", "name": "write", "input": {}}, *pieces)
+    assert decode(begin() + call + end("tool_use")).calls[0].args == {"path": "a", "content": content}
