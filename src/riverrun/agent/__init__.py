@@ -6,6 +6,7 @@ from riverrun.agent.delegate import delegate
 from riverrun.agent.hooks import Iteration, Verdict, has_tool_call, step_count_is
 from riverrun.agent.keeping import Memory
 from riverrun.agent.run import Run
+from riverrun.agent.source_tool import source_tool
 from riverrun.processors.step import StepChanges, StepInfo
 
 __all__ = [
@@ -23,5 +24,6 @@ __all__ = [
     "Verdict",
     "delegate",
     "has_tool_call",
+    "source_tool",
     "step_count_is",
 ]

@@ -20,6 +20,7 @@ from riverrun.agent.plan import Plan
 from riverrun.agent.run import Run
 from riverrun.agent.saved import SavedRun
 from riverrun.agent.saved_options import restored_options, saved_options
+from riverrun.agent.source_tool import is_source, source_tool
 from riverrun.chunks import ChunkType, Message, Result, SystemMessage
 from riverrun.chunks.codec import plain
 from riverrun.errors import ConfigError
@@ -32,7 +33,7 @@ from riverrun.streams import Log
 from riverrun.structured import OutputType, StructuredOutput
 from riverrun.structured.output_type import Out
 from riverrun.tools import Approval, Tool, tool
-from riverrun.types import Input, Model, Settings, Timeout, ToolChoice
+from riverrun.types import Input, Model, Settings, Source, Timeout, ToolChoice
 
 Wanted: TypeAlias = type[Out] | OutputType[Out] | StructuredOutput[Out] | Mapping[str, Any] | Sequence[str] | UnionType
 """What an answer is to be: see OutputType. Type checkers follow classes and what is made of them;
@@ -57,7 +58,7 @@ class ResumeOptions(TypedDict, total=False):
     """In addition to the instructions."""
     context: Input | None
     """Messages that the model sees in this run and that are no part of the conversation."""
-    tools: Sequence[Tool | Agent | Callable[..., Any]] | None
+    tools: Sequence[Tool | Agent | Source | Callable[..., Any]] | None
     """In addition to the agent's."""
     tool_choice: ToolChoice | None
     """Whether and which tool the model is to call: "auto", "none", "required" or NamedTool."""
@@ -131,7 +132,7 @@ class Agent(Generic[Out]):
         *,
         model: str | Model | Sequence[str | Model],
         instructions: str | Sequence[str] | None = None,
-        tools: Sequence[Tool | Agent | Callable[..., Any]] | None = None,
+        tools: Sequence[Tool | Agent | Source | Callable[..., Any]] | None = None,
         max_steps: int | None = None,
         stop_when: StopWhen | Sequence[StopWhen] | None = None,
         settings: Settings | None = None,
@@ -390,10 +391,18 @@ def _typed(plan: Plan) -> Callable[[Any], Any] | None:
     return value
 
 
-def _by_name(tools: Sequence[Tool | Agent | Callable[..., Any]]) -> dict[str, Tool]:
+def _tool(item: Tool | Agent[Any] | Source | Callable[..., Any]) -> Tool:
+    if isinstance(item, Tool):
+        return item
+    if isinstance(item, Agent):
+        return delegate(item)  # pyright: ignore[reportUnknownArgumentType]
+    return source_tool(item) if is_source(item) else tool(cast("Callable[..., Any]", item))
+
+
+def _by_name(tools: Sequence[Tool | Agent | Source | Callable[..., Any]]) -> dict[str, Tool]:
     found: dict[str, Tool] = {}
     for item in tools:
-        made = item if isinstance(item, Tool) else delegate(item) if isinstance(item, Agent) else tool(item)  # pyright: ignore[reportUnknownArgumentType]
+        made = _tool(item)
         if made.name in found:
             raise ConfigError(f"two tools are named '{made.name}'")
         found[made.name] = made

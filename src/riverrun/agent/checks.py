@@ -7,6 +7,7 @@ from typing import TypeAlias, cast
 
 from riverrun.agent.completion import TaskComplete
 from riverrun.agent.keeping import Memory
+from riverrun.agent.source_tool import is_source
 from riverrun.errors import ConfigError
 from riverrun.processors import Processor
 from riverrun.tools import Tool
@@ -58,9 +59,7 @@ def _are_provider_options(value: object) -> bool:
 
 
 def _is_tool(value: object) -> bool:
-    if isinstance(value, Tool) or hasattr(value, "resume_stream"):  # an Agent
-        return True
-    return callable(value) and not isinstance(value, type)
+    return isinstance(value, Tool) or is_source(value) or (callable(value) and not isinstance(value, type))
 
 
 def _is_processor(value: object) -> bool:
@@ -78,7 +77,7 @@ _CHECKS: dict[str, tuple[str, Check]] = {
     "run_id": ("a text", _is_text),
     "instructions": _TEXTS,
     "system": _TEXTS,
-    "tools": ("a list of functions, Tools and Agents", _list_of(_is_tool)),
+    "tools": ("a list of functions, Tools, Agents and other Sources", _list_of(_is_tool)),
     "active_tools": ("a list of tool names", _list_of(_is_string)),
     "max_steps": ("a whole number from 1 on", _at_least(1)),
     "max_retries": ("a whole number from 0 on", _at_least(0)),

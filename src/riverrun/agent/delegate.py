@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from riverrun.agent.agent import Agent
     from riverrun.agent.run import Run
 
-_INPUT = {
+INPUT = {
     "type": "object",
     "properties": {"prompt": {"type": "string", "description": "What the agent is to do"}},
     "required": ["prompt"],
@@ -58,9 +58,9 @@ def delegate(
     return Tool(
         name=name or f"agent-{agent.name}",
         description=description or agent.description or f"Hands a task to the agent {agent.name}.",
-        input_schema=_INPUT,
+        input_schema=INPUT,
         execute=Delegate(agent, on_start, on_end),
-        to_model_output=_text_of,
+        to_model_output=text_of,
     )
 
 
@@ -77,7 +77,7 @@ class Delegate:
         task = Delegation(
             agent_name=self.agent.name,
             prompt=str(arguments["prompt"]),
-            run_id=_inner_id(ctx),
+            run_id=inner_id(ctx),
             tool_call_id=ctx.tool_call_id,
             deps=ctx.deps,
         )
@@ -88,10 +88,7 @@ class Delegate:
             result = run.partial
         if run.status == "suspended":
             ctx.suspend_with(_first_wait(run.run_id, await self.agent.store.get_snapshot(run.run_id)))
-        if run.status == "failed":
-            raise RunError(error_message(result.error), run_id=run.run_id, partial=result)
-        if result.tripwire is not None:  # what a processor refused is not for the outer model either
-            raise RunError(f"stopped: {result.tripwire.reason}", run_id=run.run_id, partial=result)
+        raise_for(result, run.run_id)
         return {**await _told(task, result, self.on_end), **_thread(ctx, self.agent.name, task.run_id)}
 
     async def _started(self, task: Delegation, ctx: ToolContext[Any]) -> Run:
@@ -107,6 +104,16 @@ class Delegate:
             ctx.suspend_with(_first_wait(task.run_id, found))
         call_id = found.calls[0].tool_call_id
         return await self.agent.resume_stream(ctx.resumed[-1], run_id=task.run_id, tool_call_id=call_id, deps=ctx.deps)
+
+
+def raise_for(result: Result, run_id: str) -> None:
+    """Raises RunError for a run inside a tool that failed, or that a processor stopped: what it refused is not for the
+    outer model either.
+    """
+    if result.status == "failed":
+        raise RunError(error_message(result.error), run_id=run_id, partial=result)
+    if result.tripwire is not None:
+        raise RunError(f"stopped: {result.tripwire.reason}", run_id=run_id, partial=result)
 
 
 def agents_of(tools: Iterable[Tool]) -> list[Agent]:
@@ -163,7 +170,7 @@ def _first_wait(run_id: str, snapshot: Snapshot | None) -> NestedWait:
     return NestedWait(waiting.chunk, snapshot.attempt)
 
 
-def _inner_id(ctx: ToolContext[Any]) -> str:
+def inner_id(ctx: ToolContext[Any]) -> str:
     """The inner run's id: the same when the tool runs again, so that the run that waits is found."""
     return _id(f"{ctx.run_id}/{ctx.tool_call_id}")
 
@@ -172,5 +179,5 @@ def _id(name: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
 
 
-def _text_of(result: Any) -> ToolOutput:
+def text_of(result: Any) -> ToolOutput:
     return ToolOutput("text", result["text"])
