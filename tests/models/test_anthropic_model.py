@@ -9,20 +9,20 @@ import json
 import struct
 import sys
 import zlib
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 
 from riverrun import Agent, tool
-from riverrun.chunks import ChunkType, StepStartChunk, TextDeltaChunk, TextPart, UserMessage
+from riverrun.chunks import ChunkType, StepStartChunk, TextDeltaChunk
 from riverrun.errors import MissingExtraError, MissingKeyError, ModelError
 from riverrun.models.anthropic import AnthropicModel
 from riverrun.models.http import client as clients
 from riverrun.tools import provider_tool
-from riverrun.types import Model, ModelRequest, Settings
+from riverrun.types import Model, Settings
 from tests.models.anthropic_messages import begin, block, data, delta, end, start, stop, text
-from tests.models.decoding import RUN, assert_in_order
+from tests.models.decoding import assert_in_order
+from tests.models.exchange import collect, failure_of, request, text_of
 from tests.models.loopback import Loopback, Reply
 
 HELLO = (begin(), start(0, type="text", text=""), delta(0, text="Hel"), delta(0, text="lo"))
@@ -36,33 +36,8 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"ANTHROPIC_{name}", raising=False)
 
 
-def request(**members: Any) -> ModelRequest:
-    return ModelRequest(messages=[UserMessage(content=[TextPart(text="hi")])], run_id=RUN, **members)
-
-
 def model(server: Loopback, **members: Any) -> AnthropicModel:
     return AnthropicModel("claude-x", base_url=server.url, api_key=KEY, **members)
-
-
-async def collect(stream: AsyncGenerator[ChunkType, None]) -> list[ChunkType]:
-    return [chunk async for chunk in stream]
-
-
-async def failure_of(stream: AsyncGenerator[ChunkType, None]) -> tuple[list[ChunkType], ModelError]:
-    """What a stream gave and how it failed."""
-    chunks: list[ChunkType] = []
-
-    async def read() -> None:
-        async for chunk in stream:
-            chunks.append(chunk)  # noqa: PERF401 - what came before the error is wanted
-
-    with pytest.raises(ModelError) as caught:
-        await read()
-    return chunks, caught.value
-
-
-def text_of(chunks: list[ChunkType]) -> str:
-    return "".join(chunk.payload.text for chunk in chunks if isinstance(chunk, TextDeltaChunk))
 
 
 # -- a call

@@ -19,13 +19,14 @@ from google.genai import Client
 from google.genai.types import HttpOptions
 
 from riverrun import Agent, tool
-from riverrun.chunks import ChunkType, StepStartChunk, TextDeltaChunk, TextPart, UserMessage
-from riverrun.errors import ConfigError, MissingExtraError, MissingKeyError, ModelError
+from riverrun.chunks import StepStartChunk, TextDeltaChunk
+from riverrun.errors import ConfigError, MissingExtraError, MissingKeyError
 from riverrun.models.google import GoogleModel
 from riverrun.models.http import client as clients
 from riverrun.testing import assert_well_formed
-from riverrun.types import Model, ModelRequest, Settings
-from tests.models.decoding import RUN, assert_in_order
+from riverrun.types import Model, Settings
+from tests.models.decoding import assert_in_order
+from tests.models.exchange import collect, failure_of, made_tasks, request, text_of
 from tests.models.google_content import data, event
 from tests.models.loopback import Loopback, Reply
 
@@ -42,33 +43,8 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def request(**members: Any) -> ModelRequest:
-    return ModelRequest(messages=[UserMessage(content=[TextPart(text="hi")])], run_id=RUN, **members)
-
-
 def model(server: Loopback, **members: Any) -> GoogleModel:
     return GoogleModel("m-1", base_url=server.url, api_key=KEY, **members)
-
-
-async def collect(stream: AsyncGenerator[ChunkType, None]) -> list[ChunkType]:
-    return [chunk async for chunk in stream]
-
-
-async def failure_of(stream: AsyncGenerator[ChunkType, None]) -> tuple[list[ChunkType], ModelError]:
-    """What a stream gave and how it failed."""
-    chunks: list[ChunkType] = []
-
-    async def read() -> None:
-        async for chunk in stream:
-            chunks.append(chunk)  # noqa: PERF401 - what came before the error is wanted
-
-    with pytest.raises(ModelError) as caught:
-        await read()
-    return chunks, caught.value
-
-
-def text_of(chunks: list[ChunkType]) -> str:
-    return "".join(chunk.payload.text for chunk in chunks if isinstance(chunk, TextDeltaChunk))
 
 
 def sockets() -> int:
@@ -350,18 +326,6 @@ async def test_closing_the_stream_closes_the_connection():
             await asyncio.sleep(0)
         assert made == ["Body._close"]
         assert await server.went(1, within=1)
-
-
-def made_tasks() -> list[str]:
-    """From now on, what the tasks of this loop run."""
-    made: list[str] = []
-
-    def factory(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
-        made.append(getattr(work, "__qualname__", repr(work)))
-        return asyncio.Task(work, loop=loop, **options)
-
-    asyncio.get_running_loop().set_task_factory(factory)
-    return made
 
 
 async def test_a_stream_that_is_dropped_is_closed_by_its_loop():

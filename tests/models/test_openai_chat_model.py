@@ -6,18 +6,19 @@ import asyncio
 import contextlib
 import gc
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from riverrun.chunks import ChunkType, StepStartChunk, TextDeltaChunk, TextPart, ToolCallChunk, UserMessage
-from riverrun.errors import MissingExtraError, MissingKeyError, ModelError
+from riverrun.chunks import ChunkType, StepStartChunk, TextDeltaChunk, ToolCallChunk
+from riverrun.errors import MissingExtraError, MissingKeyError
 from riverrun.models.http import client as clients
 from riverrun.models.openai_chat import OpenAIChatModel
-from riverrun.types import Model, ModelRequest, Settings, ToolSpec
-from tests.models.decoding import RUN, assert_in_order
+from riverrun.types import Model, Settings, ToolSpec
+from tests.models.decoding import assert_in_order
+from tests.models.exchange import collect, failure_of, made_tasks, request, text_of
 from tests.models.loopback import Loopback, Reply
 from tests.models.openai_chat import DONE, event
 
@@ -32,33 +33,8 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def request(**members: Any) -> ModelRequest:
-    return ModelRequest(messages=[UserMessage(content=[TextPart(text="hi")])], run_id=RUN, **members)
-
-
 def model(server: Loopback, **members: Any) -> OpenAIChatModel:
     return OpenAIChatModel("m-1", base_url=server.url, api_key=KEY, **members)
-
-
-async def collect(stream: AsyncGenerator[ChunkType, None]) -> list[ChunkType]:
-    return [chunk async for chunk in stream]
-
-
-async def failure_of(stream: AsyncGenerator[ChunkType, None]) -> tuple[list[ChunkType], ModelError]:
-    """What a stream gave and how it failed."""
-    chunks: list[ChunkType] = []
-
-    async def read() -> None:
-        async for chunk in stream:
-            chunks.append(chunk)  # noqa: PERF401 - what came before the error is wanted
-
-    with pytest.raises(ModelError) as caught:
-        await read()
-    return chunks, caught.value
-
-
-def text_of(chunks: list[ChunkType]) -> str:
-    return "".join(chunk.payload.text for chunk in chunks if isinstance(chunk, TextDeltaChunk))
 
 
 def sockets() -> int:
@@ -349,18 +325,6 @@ async def test_closing_the_stream_closes_the_connection():
             await asyncio.sleep(0)
         assert made == ["Body._close"]
         assert await server.went(1, within=1)
-
-
-def made_tasks() -> list[str]:
-    """From now on, what the tasks of this loop run."""
-    made: list[str] = []
-
-    def factory(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
-        made.append(getattr(work, "__qualname__", repr(work)))
-        return asyncio.Task(work, loop=loop, **options)
-
-    asyncio.get_running_loop().set_task_factory(factory)
-    return made
 
 
 async def test_a_stream_that_is_dropped_is_closed_by_its_loop():

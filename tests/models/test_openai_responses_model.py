@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 
 from riverrun import Agent
 from riverrun.chunks import (
-    ChunkType,
     StepStartChunk,
     SystemMessage,
     TextDeltaChunk,
-    TextPart,
     ToolCallChunk,
     ToolResultChunk,
-    UserMessage,
 )
-from riverrun.errors import MissingExtraError, MissingKeyError, ModelError
+from riverrun.errors import MissingExtraError, MissingKeyError
 from riverrun.models.openai_responses import OpenAIResponsesModel
 from riverrun.tools import Tool
 from riverrun.types import Model, ModelRequest, Settings, ToolSpec
 from tests.models.decoding import RUN, assert_in_order
+from tests.models.exchange import collect, failure_of, request, text_of
 from tests.models.loopback import Loopback, Reply
 from tests.models.openai_responses import frame, offered, wire
 
@@ -39,33 +36,8 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def request(**members: Any) -> ModelRequest:
-    return ModelRequest(messages=[UserMessage(content=[TextPart(text="hi")])], run_id=RUN, **members)
-
-
 def model(server: Loopback, **members: Any) -> OpenAIResponsesModel:
     return OpenAIResponsesModel("m-1", base_url=server.url, api_key=KEY, **members)
-
-
-async def collect(stream: AsyncGenerator[ChunkType, None]) -> list[ChunkType]:
-    return [chunk async for chunk in stream]
-
-
-async def failure_of(stream: AsyncGenerator[ChunkType, None]) -> tuple[list[ChunkType], ModelError]:
-    """What a stream gave and how it failed."""
-    chunks: list[ChunkType] = []
-
-    async def read() -> None:
-        async for chunk in stream:
-            chunks.append(chunk)  # noqa: PERF401 - what came before the error is wanted
-
-    with pytest.raises(ModelError) as caught:
-        await read()
-    return chunks, caught.value
-
-
-def text_of(chunks: list[ChunkType]) -> str:
-    return "".join(chunk.payload.text for chunk in chunks if isinstance(chunk, TextDeltaChunk))
 
 
 # -- a call
