@@ -10,6 +10,7 @@ from riverrun.errors import ModelError
 from riverrun.testing import RecordedModel, assert_well_formed
 from riverrun.types import ModelRequest
 from tests.models.decoding import joined
+from tests.models.exchange import failure_of, text_of
 from tests.models.small_streams import STREAMS, json_array, json_lines, sse
 
 by_api = pytest.mark.parametrize("api", STREAMS)
@@ -96,6 +97,24 @@ async def test_a_recording_that_is_cut_off_is_a_failure(api: str):
     half = b"".join(b"data: " + line + b"\n" for line in lines[:2])
     with pytest.raises(ModelError, match="truncated"):
         await collect(RecordedModel(api, [half]))
+
+
+@by_api
+async def test_a_line_that_is_no_json_is_named_and_what_came_before_it_is_kept(api: str):
+    lines = json_lines(api).splitlines(keepends=True)
+    model = RecordedModel(api, [b"".join([*lines[:-1], b"{oops\n", lines[-1]])])
+    seen, error = await failure_of(model.stream(REQUEST))
+    assert str(error) == "the stream holds an event that is not JSON: {oops"
+    whole = shape(await collect(RecordedModel(api, [json_lines(api)])))
+    assert shape(seen)[:5] == whole[:5]
+
+
+@by_api
+async def test_a_line_with_half_a_surrogate_pair_is_a_line_all_the_same(api: str):
+    odd = json_lines(api).replace(b"Let me", rb"\ud83dLet me")
+    chunks = await collect(RecordedModel(api, [odd]))
+    assert text_of(chunks) == "\ufffdLet me look."
+    assert shape(chunks) == shape(await collect(RecordedModel(api, [json_lines(api)])))
 
 
 def test_an_api_that_is_none_is_refused_with_those_there_are():

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from typing import Any, cast
-
-import msgspec
 
 from riverrun.chunks import ChunkType
+from riverrun.chunks.envelope import is_object
 from riverrun.errors import ModelError
 from riverrun.models.apis import Api, checked_api, decoder_of
 from riverrun.models.http import Decoder, Response, WireRequest, exchange
+from riverrun.models.http.payload import read_json
 from riverrun.types import ModelRequest
 
 
@@ -60,25 +59,20 @@ class RecordedModel:
 
 
 def framed(stream: bytes, *, done: bool = False) -> bytes:
-    """JSON lines as server-sent events, with the end mark of the API if it has one; any other stream as it is."""
+    """JSON lines as server-sent events, with the end mark of the API if it has one; any other stream as it is.
+
+    A stream is JSON lines when at least half of its lines are objects: the adapter says which line is none.
+    """
     lines = [line for line in stream.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
-    values = [_object(line) for line in lines]
-    if not values or None in values:
+    values = [read_json(line) for line in lines]
+    if not lines or sum(map(is_object, values)) * 2 < len(lines):
         return stream
-    events = [_event(value or {}, line) for value, line in zip(values, lines, strict=True)]
+    events = [_event(value, line) for value, line in zip(values, lines, strict=True)]
     return b"".join(events) + (b"data: [DONE]\n\n" if done else b"")
 
 
-def _object(line: bytes) -> dict[str, Any] | None:
-    try:
-        value: object = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
-def _event(value: Mapping[str, Any], line: bytes) -> bytes:
-    kind = value.get("type")
+def _event(value: object, line: bytes) -> bytes:
+    kind = value.get("type") if is_object(value) else None
     name = b"event: " + kind.encode() + b"\n" if isinstance(kind, str) else b""
     return name + b"data: " + line + b"\n\n"
 
