@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
 
 import pytest
 
-from riverrun.streams import LOOK_AHEAD, Log, Reader, run_all, spawn
-from tests.agent.scripts import read, turns
+from riverrun import Agent
+from riverrun.streams import LOOK_AHEAD, Log, Reader, reading, run_all, spawn
+from riverrun.testing import ScriptedModel
+from tests.agent.scripts import HANG, read, turns
 
 
 def log_of(*items: int, look_ahead: int | None = LOOK_AHEAD, closed: bool = False) -> Log[int]:
@@ -400,3 +403,51 @@ async def test_a_failure_while_works_are_cancelled_is_seen_and_the_cancellation_
     working.cancel()
     with pytest.raises(asyncio.CancelledError):
         await working
+
+
+# -- streams that are left
+
+
+async def test_a_generator_that_is_left_is_closed() -> None:
+    ended: list[str] = []
+
+    async def numbers() -> AsyncGenerator[int, None]:
+        try:
+            yield 1
+            yield 2
+        finally:
+            await turns(1)
+            ended.append("closed")
+
+    async with reading(numbers()) as stream:
+        assert await anext(stream) == 1
+    assert ended == ["closed"]
+
+
+async def test_what_is_a_context_manager_ends_as_it_does_when_it_is_left() -> None:
+    run = Agent("a", model=ScriptedModel([[HANG]])).stream("hi")
+    async with reading(run) as stream:
+        assert (await anext(stream)).type == "start"
+    assert run.status == "canceled"
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_any_other_stream_is_cancelled(waits: bool) -> None:
+    ended: list[str] = []
+
+    class Remote:
+        def __aiter__(self) -> AsyncIterator[int]:
+            return Reader(log_of(1, 2, closed=True))
+
+        def cancel(self) -> object:
+            async def told() -> None:
+                ended.append("cancelled")
+
+            if waits:
+                return told()
+            ended.append("cancelled")
+            return None
+
+    async with reading(Remote()) as stream:
+        assert await anext(stream) == 1
+    assert ended == ["cancelled"]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import logging
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -115,6 +116,28 @@ def _looked_at(task: asyncio.Task[None]) -> None:
     """An exception that nobody looks at makes the event loop complain."""
     if not task.cancelled():
         task.exception()
+
+
+@asynccontextmanager
+async def reading(stream: AsyncIterable[T]) -> AsyncGenerator[AsyncIterator[T], None]:
+    """Read a stream and end it when its reader leaves, early or not.
+
+    What is a context manager, a run among them, ends as it does when it is left, a generator by being closed, and
+    anything else by its method `cancel`, if it has one.
+    """
+    if isinstance(stream, AbstractAsyncContextManager):
+        async with stream:
+            yield aiter(stream)
+        return
+    iterator = aiter(stream)
+    try:
+        yield iterator
+    finally:
+        for owner, verb in ((stream, "cancel"), (iterator, "aclose")):
+            end = getattr(owner, verb, None)
+            ended = end() if callable(end) else None
+            if inspect.isawaitable(ended):
+                await ended
 
 
 class Log(Generic[T]):

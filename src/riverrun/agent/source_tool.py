@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, takewhile
 from typing import Any, TypeGuard, cast
@@ -12,6 +11,7 @@ from typing import Any, TypeGuard, cast
 from riverrun.agent.delegate import INPUT, inner_id, raise_for, text_of
 from riverrun.chunks import ChunkType, ToolCallApprovalChunk, ToolCallSuspendedChunk, fold
 from riverrun.errors import ConfigError, RunError
+from riverrun.streams import reading
 from riverrun.tools import NestedWait, Tool, ToolContext
 from riverrun.types import Source
 
@@ -56,7 +56,7 @@ class SourceCall:
         """Read the Source's stream. Raises RunError when it fails, is stopped, or waits and cannot go on."""
         run_id = inner_id(ctx)
         chunks: list[ChunkType] = []
-        async with _read(await self._stream(str(arguments["prompt"]), run_id, ctx)) as stream:
+        async with reading(await self._stream(str(arguments["prompt"]), run_id, ctx)) as stream:
             async for chunk in stream:
                 chunks.append(chunk)
                 await ctx.write(chunk)
@@ -84,20 +84,6 @@ class SourceCall:
 def _takes(function: Any, name: str) -> bool:
     parameters = inspect.signature(function).parameters.values()
     return any(parameter.name == name or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-
-
-@asynccontextmanager
-async def _read(stream: AsyncIterable[ChunkType]) -> AsyncGenerator[AsyncIterator[ChunkType], None]:
-    """A stream that is ended when its reader leaves early: a run is cancelled, a generator closed."""
-    iterator = aiter(stream)
-    try:
-        yield iterator
-    finally:
-        for owner, verb in ((stream, "cancel"), (iterator, "aclose")):
-            end = getattr(owner, verb, None)
-            ended = end() if callable(end) else None
-            if inspect.isawaitable(ended):
-                await ended
 
 
 def _first_wait(chunks: Sequence[ChunkType]) -> ToolCallApprovalChunk | ToolCallSuspendedChunk:

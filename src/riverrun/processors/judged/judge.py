@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import AsyncIterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ from riverrun.chunks.arguments import parse_arguments
 from riverrun.chunks.codec import json_text
 from riverrun.chunks.envelope import is_object
 from riverrun.errors import ConfigError, RiverrunError
+from riverrun.streams import reading
 from riverrun.types import Model, ModelRequest, Source
 
 MOST_CHUNKS = 20_000
@@ -92,12 +92,8 @@ async def _text_of(stream: AsyncIterable[ChunkType]) -> str:
     """What a stream says, when it comes to a good end."""
     fold = Fold()
     count = 0
-    async with AsyncExitStack() as stack:
-        if isinstance(stream, AsyncGenerator):
-            stack.push_async_callback(stream.aclose)
-        elif isinstance(stream, AbstractAsyncContextManager):
-            await stack.enter_async_context(stream)
-        async for chunk in stream:
+    async with reading(stream) as chunks:
+        async for chunk in chunks:
             fold.add(chunk)
             count += 1
             if count > MOST_CHUNKS:
