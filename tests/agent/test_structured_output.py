@@ -192,6 +192,22 @@ async def test_an_element_comes_as_soon_as_the_next_one_begins() -> None:
     assert await read(elements) == []
 
 
+async def test_a_stream_of_what_was_not_asked_for_says_what_to_ask_for() -> None:
+    for run in (agent_of(says("hi")).stream("hi"), agent_of(says("{}"), output=dict[str, int]).stream("hi")):
+        with pytest.raises(ConfigError, match=r"element_stream needs an answer that is a list.*output=list"):
+            _ = run.element_stream
+        await run.text
+    run = agent_of(says("hi")).stream("hi")
+    with pytest.raises(ConfigError, match=r"object_stream needs a structured answer.*output="):
+        _ = run.object_stream
+    assert await run.object is None
+
+
+async def test_a_list_that_may_be_missing_has_elements_too() -> None:
+    run = agent_of(says('{"result": [1, 2]}'), output=list[int] | None).stream("count")
+    assert await read(run.element_stream) == [1, 2]
+
+
 async def test_what_is_in_the_chunks_is_nobodys_to_change() -> None:
     run = agent_of(says('{"tags": ["a"]}'), output=dict[str, list[str]]).stream("hi")
     value = await run.object

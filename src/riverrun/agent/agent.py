@@ -22,12 +22,10 @@ from riverrun.agent.saved import SavedRun
 from riverrun.agent.saved_options import restored_options, saved_options
 from riverrun.agent.source_tool import is_source, source_tool
 from riverrun.chunks import ChunkType, Message, Result, SystemMessage
-from riverrun.chunks.codec import plain
 from riverrun.errors import ConfigError
 from riverrun.models import resolve_model
 from riverrun.processors import Processor
 from riverrun.processors.overlay import laid_over, merged
-from riverrun.schema import Mismatch
 from riverrun.store import AnyStore, InMemoryStore, Page, Snapshot
 from riverrun.streams import Log
 from riverrun.structured import OutputType, StructuredOutput
@@ -213,7 +211,7 @@ class Agent(Generic[Out]):
         async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
             await AgentLoop(plan, log, cancellation, keeper).run()
 
-        return Run(work, run_id=plan.run_id, detached=bool(given.get("detached")), typed=_typed(plan))
+        return Run(work, run_id=plan.run_id, detached=bool(given.get("detached")), output=plan.output)
 
     async def resume_stream(
         self, data: Any, /, *, run_id: str, tool_call_id: str | None = None, **options: Unpack[ResumeOptions]
@@ -240,7 +238,7 @@ class Agent(Generic[Out]):
         async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
             await AgentLoop(plan, log, cancellation, keeper, saved).run()
 
-        return Run(work, run_id=run_id, detached=bool(given.get("detached")), before=saved.log, typed=_typed(plan))
+        return Run(work, run_id=run_id, detached=bool(given.get("detached")), before=saved.log, output=plan.output)
 
     async def approve_tool_call(
         self, *, run_id: str, tool_call_id: str | None = None, **options: Unpack[ResumeOptions]
@@ -374,21 +372,6 @@ def _listed(conditions: StopWhen | Sequence[StopWhen] | None) -> list[StopWhen]:
 def _structured(output: Any) -> StructuredOutput[Any] | None:
     made: StructuredOutput[Any] | None = output
     return made if output is None or isinstance(output, StructuredOutput) else StructuredOutput(output)
-
-
-def _typed(plan: Plan) -> Callable[[Any], Any] | None:
-    """What makes the value of a structured answer's JSON; a fallback is as the caller gave it."""
-    output = plan.output
-    if output is None:
-        return None
-
-    def value(answer: Any) -> Any:
-        try:
-            return output.output_type.validate(plain(answer))  # a copy: what is in the chunks must stay
-        except Mismatch:
-            return output.fallback if output.error_strategy == "fallback" else answer
-
-    return value
 
 
 def _tool(item: Tool | Agent[Any] | Source | Callable[..., Any]) -> Tool:

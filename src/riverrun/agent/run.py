@@ -34,9 +34,9 @@ from riverrun.chunks import (
     TripwirePayload,
     Usage,
 )
-from riverrun.errors import RunError, error_message
+from riverrun.errors import ConfigError, RunError, error_message
 from riverrun.streams import LOOK_AHEAD, Log, Reader, spawn
-from riverrun.structured import Elements
+from riverrun.structured import Elements, StructuredOutput
 from riverrun.structured.output_type import Out
 
 T = TypeVar("T")
@@ -60,15 +60,15 @@ class Run(Generic[Out]):
         run_id: str,
         detached: bool = False,
         before: Sequence[ChunkType] = (),
-        typed: Callable[[Any], Any] | None = None,
+        output: StructuredOutput[Any] | None = None,
     ) -> None:
-        """`before` are the chunks of a run that waited and goes on: what it comes to counts them too. `typed` makes
-        the value of a structured answer's JSON.
+        """`before` are the chunks of a run that waited and goes on: what it comes to counts them too. `output` is what
+        the answer is to be.
         """
         self.run_id = run_id
         self.detached = detached
         self._work = work
-        self._typed = typed
+        self._output = output
         self._log: Log[ChunkType] = Log(look_ahead=None if detached else LOOK_AHEAD)
         self._cancellation = Cancellation()
         self._task: asyncio.Task[None] | None = None
@@ -102,13 +102,21 @@ class Run(Generic[Out]):
 
     @property
     def object_stream(self) -> AsyncIterator[Any]:
-        """The structured answer as far as it is known, each time that more of it is."""
+        """The structured answer as far as it is known, each time that more of it is. Raises ConfigError when none was
+        asked for.
+        """
+        if self._output is None:
+            raise ConfigError("object_stream needs a structured answer: give the run or its agent output=…")
         self._start()
         return _ObjectReader(self, self._log)
 
     @property
     def element_stream(self) -> AsyncIterator[Any]:
-        """The elements of a structured answer that is a list: each once, when it is complete."""
+        """The elements of a structured answer that is a list: each once, when it is complete. Raises ConfigError when
+        no list was asked for.
+        """
+        if self._output is None or self._output.output_type.kind in ("object", "enum"):
+            raise ConfigError("element_stream needs an answer that is a list: give the run or its agent output=list[…]")
         self._start()
         return _ElementReader(self, self._log)
 
@@ -134,8 +142,8 @@ class Run(Generic[Out]):
             return self._result
         result = self._folded().result()
         result.run_id = self.run_id
-        if self._typed is not None and result.object is not None:
-            result.object = self._typed(result.object)
+        if self._output is not None and result.object is not None:
+            result.object = self._output.value(result.object)
         if self._log.closed:
             self._result = result
         return result

@@ -9,7 +9,9 @@ from typing import Any, Generic, Literal, TypeAlias, cast
 from msgspec import UNSET, UnsetType
 
 from riverrun.chunks import Message, MessagePart, SystemMessage, TextPart, UserMessage
+from riverrun.chunks.codec import plain
 from riverrun.errors import ConfigError
+from riverrun.schema import Mismatch
 from riverrun.structured.output_type import Out, OutputType
 from riverrun.structured.prompts import (
     answer_instructions,
@@ -56,6 +58,13 @@ class StructuredOutput(Generic[Out]):
     def fallback(self) -> Out:
         """The value in place of one that is not valid, with the strategy "fallback"."""
         return cast("Out", self.fallback_value)
+
+    def value(self, answer: Any) -> Any:
+        """The value of what `object-result` holds: of the wanted type; a fallback is as the caller gave it."""
+        try:
+            return self.output_type.validate(plain(answer))  # a copy: what is in the chunks must stay
+        except Mismatch:
+            return self.fallback if self.error_strategy == "fallback" else answer
 
     # -- asking the model that gives the object
 
