@@ -12,7 +12,7 @@ import inspect
 import logging
 import sys
 import threading
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Generic, TypeVar
@@ -26,6 +26,8 @@ LOOK_AHEAD = 256
 GRACE = 5.0
 """Seconds that work gets to end in its own way after it was cancelled."""
 
+STRAY = "it waited for something that was cancelled"
+
 _logger = logging.getLogger("riverrun")
 _tasks: set[asyncio.Task[Any]] = set()  # event loops hold their tasks weakly
 
@@ -36,6 +38,26 @@ def spawn(work: Coroutine[Any, Any, T], *, name: str | None = None) -> asyncio.T
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
     return task
+
+
+def is_cancelled() -> bool:
+    """Whether the current task is asked to end. If not, a CancelledError is that of something that it waited for."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+async def uncancelled(work: Awaitable[T]) -> T:
+    """What `work` gives. Raises RuntimeError for a CancelledError that is not the current task's own, which may have
+    been cancelled before.
+    """
+    task = asyncio.current_task()
+    before = 0 if task is None else task.cancelling()
+    try:
+        return await work
+    except asyncio.CancelledError as error:
+        if task is None or task.cancelling() > before:
+            raise
+        raise RuntimeError(STRAY) from error
 
 
 def submit(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> Future[T]:

@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from riverrun import Agent, ConfigError, ModelRequest, Run, ToolContext, client_tool, tool
+from riverrun import (
+    Agent,
+    ConfigError,
+    ModelRequest,
+    Run,
+    ToolContext,
+    Verdict,
+    client_tool,
+    has_tool_call,
+    tool,
+)
 from riverrun.chunks import (
     StepFinishChunk,
     ToolCallApprovalChunk,
@@ -131,13 +141,22 @@ async def test_an_answer_that_is_neither_yes_nor_no_leaves_the_call_waiting(answ
     assert till.paid == [5]
 
 
-async def test_the_model_has_a_turn_after_an_approval_even_when_the_steps_are_used_up() -> None:
-    till = Till()
-    agent = Agent("a", model=ScriptedModel([pays(5), says("done")]), tools=[till.paying()], max_steps=1)
-    await read(agent.stream("hi", run_id="r"))
-    chunks = await read(await agent.approve_tool_call(run_id="r"))
+STOPS: list[dict[str, Any]] = [
+    {"max_steps": 1},
+    {"stop_when": has_tool_call("pay")},
+    {"on_iteration": lambda _: Verdict(go_on=False)},
+]
+
+
+@pytest.mark.parametrize("stop", STOPS, ids=lambda stop: next(iter(stop)))
+async def test_a_run_that_waited_stops_where_it_would_have_stopped_without_the_wait(stop: dict[str, Any]) -> None:
+    model = ScriptedModel([pays(5), says("done")])
+    agent = Agent("a", model=model, tools=[Till().paying()])
+    await read(agent.stream("hi", run_id="r", **stop))
+    again = {name: value for name, value in stop.items() if name != "max_steps"}  # what is code is given again
+    chunks = await read(await agent.approve_tool_call(run_id="r", **again))
     flags = [chunk.payload.step_result.is_continued for chunk in of(StepFinishChunk, chunks)]  # type: ignore[union-attr]
-    assert flags == [True, False]
+    assert (flags, len(model.requests)) == ([False], 1)
 
 
 async def test_generate_gives_the_result_of_a_run_that_waits() -> None:

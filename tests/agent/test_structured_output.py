@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from enum import Enum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainSerializer, SecretStr
 
 from riverrun import (
     Agent,
@@ -206,6 +207,26 @@ async def test_a_stream_of_what_was_not_asked_for_says_what_to_ask_for() -> None
 async def test_a_list_that_may_be_missing_has_elements_too() -> None:
     run = agent_of(says('{"result": [1, 2]}'), output=list[int] | None).stream("count")
     assert await read(run.element_stream) == [1, 2]
+
+
+class Share(BaseModel):
+    """Its JSON is not what it is made of."""
+
+    share: Annotated[float, AfterValidator(lambda percent: percent / 100)]
+    price: Annotated[int, BeforeValidator(lambda text: int(text.strip("$")))]
+    day: Annotated[date, PlainSerializer(lambda day: day.strftime("%d.%m."))]
+    key: SecretStr
+    note: str = Field("none", exclude=True)
+
+
+async def test_the_object_is_the_value_that_was_found_valid() -> None:
+    said = '{"share": 50, "price": "$5", "day": "2026-12-01", "key": "s3cret", "note": "mine"}'
+    run = agent_of(says(said), output=Share).stream("hi")
+    value = await run.object
+    assert (value.share, value.price, value.day, value.note) == (0.5, 5, date(2026, 12, 1), "mine")
+    assert value.key.get_secret_value() == "s3cret"
+    assert run.partial.object is value
+    assert results(await read(run)) == [{"share": 0.5, "price": 5, "day": "01.12.", "key": "**********"}]
 
 
 async def test_what_is_in_the_chunks_is_nobodys_to_change() -> None:

@@ -208,10 +208,12 @@ class Agent(Generic[Out]):
         plan = self._plan(input, given)
         keeper = self._keeper(plan.run_id, plan.message_id, given)
 
-        async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
-            await AgentLoop(plan, log, cancellation, keeper).run()
+        values: list[Any] = []
 
-        return Run(work, run_id=plan.run_id, detached=bool(given.get("detached")), output=plan.output)
+        async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
+            await AgentLoop(plan, log, cancellation, keeper, values=values).run()
+
+        return Run(work, run_id=plan.run_id, detached=bool(given.get("detached")), output=plan.output, values=values)
 
     async def resume_stream(
         self, data: Any, /, *, run_id: str, tool_call_id: str | None = None, **options: Unpack[ResumeOptions]
@@ -235,10 +237,13 @@ class Agent(Generic[Out]):
             await self.store.suspend(held)
             raise
 
-        async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
-            await AgentLoop(plan, log, cancellation, keeper, saved).run()
+        values: list[Any] = []
 
-        return Run(work, run_id=run_id, detached=bool(given.get("detached")), before=saved.log, output=plan.output)
+        async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
+            await AgentLoop(plan, log, cancellation, keeper, saved, values=values).run()
+
+        detached = bool(given.get("detached"))
+        return Run(work, run_id=run_id, detached=detached, before=saved.log, output=plan.output, values=values)
 
     async def approve_tool_call(
         self, *, run_id: str, tool_call_id: str | None = None, **options: Unpack[ResumeOptions]

@@ -71,8 +71,9 @@ class Continuation:
         return None if payload.passed or payload.suppress_feedback else feedback(payload)
 
     async def _is_stopped(self) -> bool:
+        counted = [step for step in self.transcript.steps if step.tripwire is None]  # those refused have a budget
         for stop in self.plan.stop_when:
-            if await asked(stop, self.transcript.steps, object):
+            if await asked(stop, counted, object):
                 return True
         return False
 

@@ -35,8 +35,9 @@ class Iteration:
 class Verdict:
     """What to do after a step.
 
-    `go_on` False stops the run (after one more step when there is feedback), True asks for another step. `feedback` is
-    put before the model as a user's message when the run goes on: some models do not go on from their own words.
+    `go_on` False stops the run: at once or, where a step would follow and there is feedback, after that one. True asks
+    for another step. `feedback` is put before the model as a user's message when the run goes on: some models do not go
+    on from their own words.
     """
 
     go_on: bool | None = None

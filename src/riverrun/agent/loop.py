@@ -46,9 +46,10 @@ from riverrun.chunks import (
     StepOutput,
     StepResult,
 )
+from riverrun.chunks.blocks import ends_of
 from riverrun.errors import ModelError, TimeoutExceeded, TripwireError
 from riverrun.processors import Pipeline, retry_feedback, tripwire_chunk, tripwire_payload
-from riverrun.streams import GRACE, Log
+from riverrun.streams import GRACE, STRAY, Log, is_cancelled, uncancelled
 
 _logger = logging.getLogger("riverrun")
 
@@ -65,12 +66,16 @@ class AgentLoop:
     cancellation: Cancellation
     keeper: Keeper
     saved: SavedRun | None = None
+    values: list[Any] = field(default_factory=list[Any])
+    """The structured answers, as values of the wanted type."""
     model_index: int = 0
     answer: Answer | None = None
     """The answer under way."""
     retries: int = 0
     feedback: str | None = None
     """What processors have against the last answer."""
+    _step_begin: int = field(default=0, init=False)
+    """Where the step's chunks begin in the log."""
     pipeline: Pipeline = field(init=False)
     transcript: Transcript = field(init=False)
     continuation: Continuation = field(init=False)
@@ -100,6 +105,9 @@ class AgentLoop:
         except asyncio.CancelledError:
             if self.cancellation.event.is_set():
                 await self._stop()
+                return
+            if not is_cancelled():
+                await self._fail(RuntimeError(f"a hook failed: {STRAY}"))
                 return
             with contextlib.suppress(Exception):  # the program ends: nobody wanted that of the run
                 await self.keeper.give_back()
@@ -141,6 +149,7 @@ class AgentLoop:
 
     async def _take_step(self) -> bool:
         """Take one step. False: the run is over, or waits."""
+        self._step_begin = len(self.log.items)
         self.pipeline.begin_step(len(self.transcript.steps), retry_count=self.retries)
         step = await prepared(self.plan, self.pipeline, self.transcript, self.model_index, self.feedback)
         self._stop_if_asked()
@@ -177,11 +186,11 @@ class AgentLoop:
             self.model_index = answer.model_index
         return goes_on
 
-    async def _run_tools(self, answer: Answer, calls: ToolCalls, *, resumed: bool = False) -> bool:
+    async def _run_tools(self, answer: Answer, calls: ToolCalls) -> bool:
         """Run the step's tools and finish it. False: the run is over, or waits."""
         if calls.calls and not await self._run_calls(answer, calls):
             return False
-        payload = await self._finish_step(answer, calls, resumed=resumed)
+        payload = await self._finish_step(answer, calls)
         if payload.step_result and payload.step_result.is_continued:
             return True
         await self._finish(payload)
@@ -242,12 +251,14 @@ class AgentLoop:
             self._write(chunk)
             if isinstance(chunk, ObjectResultChunk):
                 answer.object = chunk.object
+        if outcome.status in ("valid", "fallback"):
+            self.values.append(outcome.value)
         if outcome.status == "failed":
             answer.error = outcome.error
 
     def _calls(self, answer: Answer, step: Prepared, outlet: Outlet) -> ToolCalls:
         return ToolCalls(
-            calls=answer.calls,
+            calls=() if outlet.is_unguarded else answer.calls,
             tools=step.tools,
             outlet=outlet,
             run_id=self.plan.run_id,
@@ -273,8 +284,8 @@ class AgentLoop:
         return self._has_retry(_API_ERROR_RETRIES if budget is None else budget)
 
     async def _refused(self, answer: Answer) -> TripwireError | None:
-        """What a processor has against the answer, before its tools run."""
-        if answer.error is not None or not self.pipeline.has("process_output_step"):
+        """What a processor has against the answer, before its tools run. They run after a failure, too."""
+        if not self.pipeline.has("process_output_step") or (answer.error is not None and not answer.calls):
             return None
         try:
             await self.pipeline.process_output_step(step_of(answer))
@@ -284,6 +295,8 @@ class AgentLoop:
 
     def _retry_step(self, answer: Answer) -> None:
         self.answer = None
+        for end in ends_of(self.log.items[self._step_begin :]):
+            self._write(end)
         self._write(self.transcript.step_finish(answer, StepResult(reason="retry", is_continued=True), steps=[]))
 
     def _refuse_step(self, answer: Answer, tripwire: TripwireError) -> None:
@@ -310,14 +323,12 @@ class AgentLoop:
 
     # -- the end of a step
 
-    async def _finish_step(self, answer: Answer, calls: ToolCalls, *, resumed: bool = False) -> StepFinishPayload:
+    async def _finish_step(self, answer: Answer, calls: ToolCalls) -> StepFinishPayload:
         step = step_of(answer)
         self.transcript.steps.append(step)
         self.transcript.answers += answer_messages(step.content)
         self.answer = None
-        goes_on = await self.continuation.follows(answer, calls) or (
-            resumed and answer.error is None and not calls.pending
-        )
+        goes_on = await self.continuation.follows(answer, calls)
         if self.keeper.saves_steps:
             await self.keeper.save(self.transcript.own)
         given = answer.finish.step_result if answer.finish and answer.error is None else None
@@ -374,7 +385,7 @@ class AgentLoop:
         calls.outcomes = dict(saved.outcomes)
         calls.waiting = {call_id: _again(waiting) for call_id, waiting in saved.waiting.items()}
         self.model_index = answer.model_index
-        if await self._run_tools(answer, calls, resumed=True):
+        if await self._run_tools(answer, calls):
             await self._take_steps()
 
     # -- endings
@@ -452,7 +463,7 @@ class AgentLoop:
             return messages
         try:
             async with asyncio.timeout(GRACE):
-                return [*await self.pipeline.process_output_result(messages)]
+                return [*await uncancelled(self.pipeline.process_output_result(messages))]
         except TripwireError:
             return None
         except Exception as error:

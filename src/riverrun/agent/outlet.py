@@ -5,6 +5,8 @@ The fold takes what comes out, so that what a processor hides reaches neither th
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from riverrun.chunks import ChunkType, StepFold, TextDeltaChunk
@@ -29,6 +31,8 @@ class Outlet:
         self.pipeline = pipeline
         self.reader = reader
         self.is_plain = reader is None and not any(map(pipeline.has, _HOOKS))
+        self.is_unguarded = False
+        """Whether a processor failed where it looks at the whole answer: nobody may have looked at its calls."""
         self.tripwire: TripwireError | None = None
         """What has stopped the run while tools ran: nothing is told of them any more."""
 
@@ -52,7 +56,21 @@ class Outlet:
     async def end(self) -> None:
         """The model has said everything: what processors held back comes."""
         if not self.is_plain:
-            await self.pipeline.process_output_stream_end(self._give)
+            with self._guarding():
+                await self.pipeline.process_output_stream_end(self._give)
+
+    async def show(self, said: Sequence[ChunkType]) -> None:
+        """Show the model's whole answer to the processors that want it."""
+        with self._guarding():
+            await self.pipeline.process_llm_response(said)
+
+    @contextmanager
+    def _guarding(self) -> Generator[None]:
+        try:
+            yield
+        except Exception:
+            self.is_unguarded = True
+            raise
 
     def _tell(self, chunk: ChunkType) -> None:
         self.log.write(chunk)

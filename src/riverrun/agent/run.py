@@ -61,14 +61,16 @@ class Run(Generic[Out]):
         detached: bool = False,
         before: Sequence[ChunkType] = (),
         output: StructuredOutput[Any] | None = None,
+        values: Sequence[Any] = (),
     ) -> None:
         """`before` are the chunks of a run that waited and goes on: what it comes to counts them too. `output` is what
-        the answer is to be.
+        the answer is to be, `values` grows with the answers that were found valid.
         """
         self.run_id = run_id
         self.detached = detached
         self._work = work
         self._output = output
+        self._values = values
         self._log: Log[ChunkType] = Log(look_ahead=None if detached else LOOK_AHEAD)
         self._cancellation = Cancellation()
         self._task: asyncio.Task[None] | None = None
@@ -143,7 +145,7 @@ class Run(Generic[Out]):
         result = self._folded().result()
         result.run_id = self.run_id
         if self._output is not None and result.object is not None:
-            result.object = self._output.value(result.object)
+            result.object = self._values[-1] if self._values else self._output.value(result.object)
         if self._log.closed:
             self._result = result
         return result

@@ -38,6 +38,7 @@ from riverrun.chunks import (
 )
 from riverrun.errors import ModelError, TimeoutExceeded, TripwireError, error_message
 from riverrun.processors import CachedResponse
+from riverrun.streams import is_cancelled
 from riverrun.types import Model, ModelRequest, Timeout
 
 LONGEST_WAIT = 60.0
@@ -216,8 +217,7 @@ class _Call:
         except Exception as error:
             return _Failure(self._error_chunk(error), error)
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
+            if is_cancelled():
                 raise
             broken = ModelError("The model waited for something that was cancelled")
             return _Failure(self._error_chunk(broken), broken)
@@ -253,7 +253,7 @@ class _Call:
         self._said.clear()
         async with aclosing(await self._source()) as stream:
             async for chunk in stream:
-                if type(chunk) is not TextDeltaChunk and self._aside(chunk):
+                if type(chunk) is not TextDeltaChunk and (self._frames(chunk) or await self._is_raw(chunk)):
                     if log.full:
                         await self._room(step, first)
                     continue
@@ -274,7 +274,7 @@ class _Call:
                     await self._room(step, first)
         await outlet.end()
         if self._said and self.answer.finish is not None:
-            await outlet.pipeline.process_llm_response(self._said)
+            await outlet.show(self._said)
 
     async def _source(self) -> AsyncGenerator[ChunkType, None]:
         """The model's answer, or one that a processor has."""
@@ -301,7 +301,14 @@ class _Call:
             if deadline is not None and not limit.expired():
                 limit.reschedule(deadline + waited)
 
-    def _aside(self, chunk: ChunkType) -> bool:
+    async def _is_raw(self, chunk: ChunkType) -> bool:
+        """Send a raw chunk on its way: processors see it, but it is no content."""
+        if type(chunk) is not RawChunk:
+            return False
+        await self._outlet.aside(chunk)
+        return True
+
+    def _frames(self, chunk: ChunkType) -> bool:
         """Take what is no content: it frames the answer."""
         answer = self.answer
         match chunk:
@@ -315,8 +322,6 @@ class _Call:
                 raise _Reported(chunk)
             case ResponseMetadataChunk(payload):
                 answer.response = payload
-                self._log.write(chunk)
-            case RawChunk():
                 self._log.write(chunk)
             case _:
                 return False

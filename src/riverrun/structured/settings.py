@@ -11,7 +11,6 @@ from msgspec import UNSET, UnsetType
 from riverrun.chunks import Message, MessagePart, SystemMessage, TextPart, UserMessage
 from riverrun.chunks.codec import plain
 from riverrun.errors import ConfigError
-from riverrun.schema import Mismatch
 from riverrun.structured.output_type import Out, OutputType
 from riverrun.structured.prompts import (
     answer_instructions,
@@ -60,10 +59,10 @@ class StructuredOutput(Generic[Out]):
         return cast("Out", self.fallback_value)
 
     def value(self, answer: Any) -> Any:
-        """The value of what `object-result` holds: of the wanted type; a fallback is as the caller gave it."""
+        """The value of what `object-result` holds, when nothing else is left of it: of the wanted type if it can be."""
         try:
             return self.output_type.validate(plain(answer))  # a copy: what is in the chunks must stay
-        except Mismatch:
+        except Exception:  # Mismatch, or from a validator of the caller's own
             return self.fallback if self.error_strategy == "fallback" else answer
 
     # -- asking the model that gives the object

@@ -24,7 +24,7 @@ from riverrun.chunks import (
 from riverrun.chunks.codec import json_text, json_value
 from riverrun.errors import ToolArgumentsError, ToolError, ToolNotFoundError
 from riverrun.schema import Mismatch
-from riverrun.streams import in_thread
+from riverrun.streams import in_thread, is_cancelled
 from riverrun.tools.context import ToolContext
 from riverrun.tools.function import Function
 from riverrun.tools.suspension import CallSuspended
@@ -100,8 +100,7 @@ async def _executed(name: str, execute: Execute, arguments: object, ctx: ToolCon
         )
         return await result if inspect.isawaitable(result) else result
     except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
+        if is_cancelled():
             raise
         raise ToolError(f'Tool "{name}" waited for something that was cancelled') from error
     except SystemExit as error:  # what a model can call must not end the program

@@ -71,9 +71,10 @@ def step_finish(stream: AgentStream, chunk: StepFinishChunk, at: int) -> None:
     if turn.stopped is None:
         if result is not None and result.reason == "error":
             stream.log.error(at, "step-finish with reason error; expected the error chunk before")
-        step.close("step-finish", at, stream.log)
+        again = result is not None and result.reason == "retry"
+        step.close("step-finish", at, stream.log, again=again)
         _waits_for_nothing(stream, turn, at)
-        if turn.goes_on and result is not None and result.reason != "retry":
+        if turn.goes_on and result is not None and not again:
             _all_answered(stream, step, at)
     turn.remote |= step.remote - step.outcomes.keys()
 

@@ -73,13 +73,15 @@ class Step:
         self.barred: str | None = None
         """Why the model may not go on."""
 
-    def close(self, name: str, at: int, log: Log) -> None:
-        """The chunk `name` ends what the model gives: every block must have closed."""
+    def close(self, name: str, at: int, log: Log, *, again: bool = False) -> None:
+        """The chunk `name` ends what the model gives: every block must have closed. `again`: the step is taken again,
+        so that a call may have been cut off.
+        """
         self.text.left_open(name, at, log)
         self.reasoning.left_open(name, at, log)
         self.inputs.left_open(name, at, log)
         for call_id, ended in self.inputs.closed.items():
-            if call_id not in self.calls:
+            if call_id not in self.calls and not again:
                 log.error(at, f"{name}, but {call_id!r}, whose arguments ended at chunk {ended}, has no tool-call")
 
 

@@ -1,0 +1,46 @@
+"""Blocks that a stream leaves open: texts, reasoning, and arguments of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from riverrun.chunks.text import (
+    ReasoningEndChunk,
+    ReasoningEndPayload,
+    ReasoningStartChunk,
+    TextEndChunk,
+    TextEndPayload,
+    TextStartChunk,
+)
+from riverrun.chunks.tools import (
+    ToolCallInputStreamingEndChunk,
+    ToolCallInputStreamingEndPayload,
+    ToolCallInputStreamingStartChunk,
+)
+from riverrun.chunks.union import ChunkType
+
+
+def ends_of(chunks: Iterable[ChunkType]) -> list[ChunkType]:
+    """The chunks that close what these leave open, the block that was opened last first."""
+    opened: dict[tuple[str, str], ChunkType] = {}
+    for chunk in chunks:
+        match chunk:
+            case TextStartChunk(p):
+                end = TextEndChunk(TextEndPayload(id=p.id), run_id=chunk.run_id, from_=chunk.from_)
+                opened["text", p.id] = end
+            case ReasoningStartChunk(p):
+                end = ReasoningEndChunk(ReasoningEndPayload(id=p.id), run_id=chunk.run_id, from_=chunk.from_)
+                opened["reasoning", p.id] = end
+            case ToolCallInputStreamingStartChunk(p):
+                call = ToolCallInputStreamingEndPayload(tool_call_id=p.tool_call_id)
+                end = ToolCallInputStreamingEndChunk(call, run_id=chunk.run_id, from_=chunk.from_)
+                opened["call", p.tool_call_id] = end
+            case TextEndChunk(p):
+                opened.pop(("text", p.id), None)
+            case ReasoningEndChunk(p):
+                opened.pop(("reasoning", p.id), None)
+            case ToolCallInputStreamingEndChunk(p):
+                opened.pop(("call", p.tool_call_id), None)
+            case _:
+                pass
+    return [*reversed(opened.values())]
