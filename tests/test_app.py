@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -43,10 +44,70 @@ async def test_a_run_that_waits_outlives_the_app(tmp_path: Path) -> None:
 
 
 async def test_agents_that_tasks_are_handed_to_use_the_same_store(tmp_path: Path) -> None:
-    inner = asking()
-    outer = Agent("outer", model=ScriptedModel(["Hi."]), tools=[inner])
+    hands = [{**ASKS[0], "toolName": "agent-asker", "input": '{"prompt": "ask"}'}, ASKS[1]]
+    outer = Agent("outer", model=ScriptedModel([hands, "Hi."]), tools=[asking("Fine.")])
     async with App([outer], store=f"sqlite:///{tmp_path / 'app.db'}") as app:
-        assert inner.store is outer.store is app.store
+        assert (await outer.generate("hi", run_id="r1")).status == "suspended"
+        assert {each.agent_id for each in (await app.store.list_snapshots()).items} == {"outer", "asker"}
+        assert await (await app.resume_stream("yes", run_id="r1")).text == "Hi."
+
+
+@tool(requires_approval=True)
+async def wait() -> str:
+    """Wait for ever."""
+    await asyncio.sleep(3600)
+    return "done"
+
+
+def waiting() -> Agent:
+    return Agent("waiter", model=ScriptedModel([[{**ASKS[0], "toolName": "wait"}, ASKS[1]], "Done."]), tools=[wait])
+
+
+async def test_a_resumed_run_that_is_under_way_when_the_app_is_left_waits_on(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'app.db'}"
+    async with App([waiting()], store=url) as app:
+        await app.agent("waiter").generate("hi", run_id="r1")
+        run = await app.resume_stream(True, run_id="r1")
+        await asyncio.sleep(0.01)
+    assert run.status == "canceled"
+    async with App([waiting()], store=url) as app:
+        (kept,) = (await app.agent("waiter").list_suspended_runs()).items
+        assert kept.status == "suspended"
+        (await app.resume_stream(True, run_id="r1")).cancel()
+
+
+async def test_what_was_said_in_a_run_that_is_under_way_when_the_app_is_left_is_kept(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'app.db'}"
+    says = [{"type": "text-start", "id": "t"}, {"type": "text-delta", "id": "t", "delta": "Wel"}]
+    agent = Agent("a", model=ScriptedModel([[*says, {"type": "$await_abort"}]]), memory=Memory())
+    async with App([agent], store=url) as app:
+        run = app.agent("a").stream("hi", thread_id="t")
+        async for chunk in run:
+            if chunk.type == "text-delta":
+                break
+    async with App([agent], store=url) as app:
+        assert [item.message.role for item in await app.store.last_messages("t", 10)] == ["user", "assistant"]
+
+
+async def test_a_resume_that_is_given_up_leaves_the_run_to_others(tmp_path: Path) -> None:
+    async with App([asking("Fine.")], store=f"sqlite:///{tmp_path / 'app.db'}") as app:
+        await app.agent("asker").generate("hi", run_id="r1")
+        for turns in range(40):
+            resuming = asyncio.create_task(app.resume_stream("yes", run_id="r1"))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            if not resuming.cancel():
+                break
+            with pytest.raises(asyncio.CancelledError):
+                await resuming
+            kept = await app.store.get_snapshot("r1")
+            assert kept is not None
+            assert kept.status == "suspended"
+
+
+def test_an_agent_of_an_app_that_is_not_entered_has_no_store_yet() -> None:
+    with pytest.raises(ConfigError, match="async with App"):
+        App([asking()], store="sqlite://").agent("asker")
 
 
 async def test_without_a_store_runs_wait_in_memory() -> None:

@@ -11,6 +11,8 @@ from riverrun.agent.agent import ResumeOptions
 from riverrun.errors import ConfigError, RunNotSuspendedError
 from riverrun.store import AnyStore, InMemoryStore
 
+_CLOSED = "the store is opened by `async with App(…) as app`"
+
 
 class App:
     """Agents on one store.
@@ -19,8 +21,9 @@ class App:
             run = app.agent("support").stream("Hi", thread_id="t1", resource_id="user-7")
 
     `store` is a URL ("sqlite:///file.db", "postgresql://…"), which is opened when the block is entered and closed when
-    it is left, or a store of the caller's own; in memory without one. Every process with the same agents and the same
-    database can resume the runs of all. Raises ConfigError for two agents of one name.
+    it is left, or a store of the caller's own; in memory without one. Runs under way when the block is left end then;
+    those of them that were resumed wait on in the store. Every process with the same agents and the same database can
+    resume the runs of all. Raises ConfigError for two agents of one name.
     """
 
     def __init__(self, agents: Sequence[Agent], *, store: str | AnyStore | None = None) -> None:
@@ -42,13 +45,15 @@ class App:
     def store(self) -> AnyStore:
         """The store. Raises ConfigError when the app was not entered."""
         if self._store is None:
-            raise ConfigError("the store is opened by `async with App(…) as app`")
+            raise ConfigError(_CLOSED)
         return self._store
 
     def agent(self, name: str) -> Agent:
-        """The agent of this name. Raises ConfigError when there is none."""
+        """The agent of this name. Raises ConfigError when there is none, and when the store is not open."""
         if name not in self._agents:
             raise ConfigError(f"there is no agent '{name}', but {', '.join(self._agents) or 'none at all'}")
+        if self._store is None:
+            raise ConfigError(_CLOSED)
         return self._agents[name]
 
     async def resume_stream(
@@ -73,6 +78,8 @@ class App:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        for agent in self._agents.values():
+            await agent.end_runs()
         if self._opened is not None:
             self._store = None
             await self._opened.aclose()

@@ -17,6 +17,8 @@ from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Generic, TypeVar
 
+from riverrun.errors import ConfigError
+
 T = TypeVar("T")
 
 LOOK_AHEAD = 256
@@ -63,6 +65,21 @@ async def uncancelled(work: Awaitable[T]) -> T:
 def submit(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> Future[T]:
     """Run `work` in another thread's event loop; the future is for this thread."""
     return asyncio.run_coroutine_threadsafe(work, loop)
+
+
+async def brought_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """What `work` gives, in a task of its own. A cancellation waits until that is done, and is passed on then."""
+    task = spawn(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        _looked_at(task)
+        raise cancelled
+    return task.result()
 
 
 async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
@@ -134,7 +151,7 @@ async def _end_of(tasks: Sequence[asyncio.Task[None]]) -> bool:
     return deadline is not None
 
 
-def _looked_at(task: asyncio.Task[None]) -> None:
+def _looked_at(task: asyncio.Task[Any]) -> None:
     """An exception that nobody looks at makes the event loop complain."""
     if not task.cancelled():
         task.exception()
@@ -172,6 +189,8 @@ class Log(Generic[T]):
         """How far the reader has come that is furthest on."""
         self.resume_at = sys.maxsize
         """Where a reader has to come to for the producer to go on."""
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """The producer's event loop, once it has begun: readers must be there too."""
         self._near = asyncio.Event()
         self._look_ahead = look_ahead
         self._waiting: list[asyncio.Future[None]] = []
@@ -214,8 +233,11 @@ class Log(Generic[T]):
         self.resume()
 
     async def change(self) -> None:
-        """Wait for the next item or the end."""
-        future = asyncio.get_running_loop().create_future()
+        """Wait for the next item or the end. Raises ConfigError in another event loop than the producer's."""
+        loop = asyncio.get_running_loop()
+        if self.loop is not None and self.loop is not loop:
+            raise ConfigError("a run belongs to the event loop that it was started in: read and await it there")
+        future = loop.create_future()
         self._waiting.append(future)
         try:
             await future

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from riverrun import Agent, ConfigError, ModelError, Run, Timeout, ToolContext, tool
+from riverrun import Agent, App, ConfigError, ModelError, Run, Timeout, ToolContext, tool
 from riverrun.agent import delegate
 from riverrun.agent.delegate import Delegation
 from riverrun.chunks import (
@@ -29,6 +29,7 @@ from riverrun.chunks import (
     fold,
     to_value,
 )
+from riverrun.errors import RunNotSuspendedError
 from riverrun.models import ScriptedModel
 from riverrun.models.parts import Part
 from riverrun.processors import Processor, ProcessorContext
@@ -505,6 +506,46 @@ async def test_an_inner_agent_keeps_to_a_store_of_its_own() -> None:
     assert [(await each.list_snapshots()).total for each in (store, own)] == [1, 1]
 
 
+# -- whose run it is
+
+
+async def test_a_run_inside_of_another_is_answered_only_through_that_one() -> None:
+    child = inner(calls("ask"), says("ok"), tools=[ask])
+    agent = outer(ScriptedModel([hands("do it"), says("done")]), child)
+    async with App([child, agent]) as app:
+        await read(agent.stream("hi", run_id="r"))
+        waiting = {each.parent_run_id: each.run_id for each in (await app.store.list_snapshots()).items}
+        assert waiting.keys() == {None, "r"}
+        assert (await child.list_suspended_runs()).total == 0
+        assert [each.run_id for each in (await agent.list_suspended_runs()).items] == ["r"]
+        with pytest.raises(RunNotSuspendedError, match='it is part of the run "r", which is to be resumed'):
+            await app.resume_stream("yes", run_id=waiting["r"])
+        assert await (await app.resume_stream("yes", run_id="r")).text == "done"
+        assert (await app.store.list_snapshots()).total == 0
+
+
+async def test_a_run_that_waits_inside_of_a_cancelled_one_is_forgotten_with_it() -> None:
+    asks_on = inner(calls("ask"), calls("ask"), tools=[ask])
+    middle = Agent("middle", model=ScriptedModel([hands("ask"), says("ok")]), tools=[asks_on])
+    model = ScriptedModel([hands("do it", to="middle"), says("done")])
+    agent = outer(model, middle)
+    await read(agent.stream("hi", run_id="r"))
+    assert (await agent.store.list_snapshots()).total == 3
+    run = await agent.resume_stream("yes", run_id="r")
+    run.cancel()
+    assert types(await read(run))[-2:] == ["abort", "finish"]
+    assert (await agent.store.list_snapshots()).total == 0
+
+
+async def test_a_run_option_changes_no_agents_store() -> None:
+    child = inner(calls("ask"), says("ok"), tools=[ask])
+    before = child.store
+    other = Agent("other", model=ScriptedModel([hands("do it"), says("done")]))
+    await read(other.stream("hi", run_id="r", tools=[child]))
+    assert (child.store, (await before.list_snapshots()).total) == (before, 0)
+    assert (await other.store.list_snapshots()).total == 2
+
+
 # -- when a process died in between
 
 
@@ -525,8 +566,8 @@ async def test_a_task_of_which_nothing_is_left_begins_again_and_asks_again() -> 
 async def test_an_inner_run_that_a_dead_process_holds_goes_on_with_the_outer_one() -> None:
     agent = outer(ScriptedModel([hands("do it"), says("done")]), inner(calls("ask"), says("ok"), tools=[ask]))
     await read(agent.stream("hi", run_id="r"))
-    own = agent.tools["agent-inner"].execute.agent.store  # type: ignore[union-attr]
-    assert await own.claim((await own.list_snapshots()).items[0].run_id, lease=1000)
+    (run_id,) = [each.run_id for each in (await agent.store.list_snapshots()).items if each.parent_run_id == "r"]
+    assert await agent.store.claim(run_id, lease=1000)
     run = await agent.resume_stream("yes", run_id="r")
     assert of(ToolResultChunk, nested(await read(run)))[0].payload.result == "sure? yes"
     assert await run.text == "done"
@@ -545,8 +586,8 @@ async def test_an_answer_is_never_taken_for_one_to_a_question_that_nobody_has_se
     agent = outer(ScriptedModel([hands("do it"), says("done")]), child)
     await read(agent.stream("hi", run_id="r"))
     # a process took the approval of 5 to the inner run and died before it could say what that asks next
-    run_id = (await child.list_suspended_runs()).items[0].run_id
-    await read(await child.approve_tool_call(run_id=run_id))
+    (run_id,) = [each.run_id for each in (await agent.store.list_snapshots()).items if each.parent_run_id == "r"]
+    await read(await child.inside("r", agent.store).approve_tool_call(run_id=run_id))
     run = await agent.approve_tool_call(run_id="r")
     assert ((await run.suspend_payload).args, paid) == ({"amount": 5000}, [5])
     assert await (await agent.approve_tool_call(run_id="r")).text == "done"

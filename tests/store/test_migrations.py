@@ -91,10 +91,10 @@ async def test_a_newer_database_is_refused_and_left_alone(lasting_url: str) -> N
     async with await Store.open(lasting_url) as store:
         await store._database.write(migrate, [*MIGRATIONS, NEXT])
         before = await store._database.read(columns)
-        with pytest.raises(StoreError, match=r"newer riverrun \(version 2, this one knows 1\): upgrade riverrun"):
+        with pytest.raises(StoreError, match=r"newer riverrun \(version 3, this one knows 2\): upgrade riverrun"):
             await Store.open(lasting_url)
         assert await store._database.read(columns) == before
-        assert await version(store._database) == 2
+        assert await version(store._database) == 3
 
 
 async def test_a_migration_that_fails_leaves_the_database_as_it_was(url: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from types import UnionType
 from typing import Any, Generic, TypeAlias, TypedDict, Unpack, cast
 
@@ -11,14 +13,14 @@ from riverrun.agent.cancellation import Cancellation
 from riverrun.agent.checks import check_options
 from riverrun.agent.choice import checked_choice, offered
 from riverrun.agent.completion import TaskComplete
-from riverrun.agent.delegate import agents_of, delegate
+from riverrun.agent.delegate import delegate, inside
 from riverrun.agent.hooks import OnIteration, PrepareStep, StopWhen, step_count_is
 from riverrun.agent.inputs import to_messages
 from riverrun.agent.keeping import Keeper, Memory, claimed
 from riverrun.agent.loop import AgentLoop
 from riverrun.agent.plan import Plan
 from riverrun.agent.run import Run
-from riverrun.agent.saved import SavedRun
+from riverrun.agent.saved import Decision, SavedRun
 from riverrun.agent.saved_options import restored_options, saved_options
 from riverrun.agent.source_tool import is_source, source_tool
 from riverrun.chunks import ChunkType, Message, Result, SystemMessage
@@ -39,6 +41,9 @@ Wanted: TypeAlias = type[Out] | OutputType[Out] | StructuredOutput[Out] | Mappin
 
 DEFAULT_MAX_STEPS = 5
 """Steps of a run for which neither `max_steps` nor `stop_when` is given."""
+
+_ENDING = 20.0
+"""Seconds that runs get to end and to keep what was said."""
 
 LEASE = 30.0
 """Seconds after which a resumed run whose process has died may be resumed again."""
@@ -182,22 +187,26 @@ class Agent(Generic[Out]):
         self.processors = list(processors)
         self.max_processor_retries = max_processor_retries
         self.require_tool_approval = require_tool_approval
-        self.store: AnyStore = InMemoryStore()
-        self._has_own_store = False
-        if store is not None:
-            self.use_store(store)
-            self._has_own_store = True
+        self.store: AnyStore = store or InMemoryStore()
+        self._has_own_store = store is not None
+        self._parent_run_id: str | None = None
+        self._under_way: set[asyncio.Task[Any]] = set()
         self.memory = memory
         self.lease = lease
 
     def use_store(self, store: AnyStore) -> None:
-        """Keep runs that wait, and threads, there from now on, unless a store was given to the agent itself. The agents
-        that tasks are handed to do so too.
-        """
+        """Keep runs that wait, and threads, there from now on, unless a store was given to the agent itself."""
         if not self._has_own_store:
             self.store = store
-        for agent in agents_of(self.tools.values()):
-            agent.use_store(self.store)
+
+    def inside(self, run_id: str, store: AnyStore) -> Agent[Out]:
+        """This agent for the tasks that the run `run_id` of another hands to it: its own runs are part of that one, and
+        kept where that is, unless a store was given to the agent itself.
+        """
+        made = copy(self)
+        made.use_store(store)
+        made._parent_run_id = run_id
+        return made
 
     def stream(self, input: Input, /, **options: Unpack[RunOptions]) -> Run[Out]:
         """Start a run; the options are those of RunOptions.
@@ -211,7 +220,7 @@ class Agent(Generic[Out]):
         values: list[Any] = []
 
         async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
-            await AgentLoop(plan, log, cancellation, keeper, values=values).run()
+            await self._work(AgentLoop(plan, log, cancellation, keeper, values=values))
 
         return Run(work, run_id=plan.run_id, detached=bool(given.get("detached")), output=plan.output, values=values)
 
@@ -226,7 +235,9 @@ class Agent(Generic[Out]):
         call and for one that is no JSON: the run waits on then.
         """
         given = _given(cast("RunOptions", options))
-        held = await claimed(self.store, run_id, agent_id=self.name, lease=self.lease)
+        held = await claimed(
+            self.store, run_id, agent_id=self.name, parent_run_id=self._parent_run_id, lease=self.lease
+        )
         try:
             saved = SavedRun.of(held.state, held.calls).answered(tool_call_id, data)
             restored = {**restored_options(saved.options), "context": saved.context}
@@ -240,7 +251,7 @@ class Agent(Generic[Out]):
         values: list[Any] = []
 
         async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
-            await AgentLoop(plan, log, cancellation, keeper, saved, values=values).run()
+            await self._work(AgentLoop(plan, log, cancellation, keeper, saved, values=values))
 
         detached = bool(given.get("detached"))
         return Run(work, run_id=run_id, detached=detached, before=saved.log, output=plan.output, values=values)
@@ -248,8 +259,10 @@ class Agent(Generic[Out]):
     async def approve_tool_call(
         self, *, run_id: str, tool_call_id: str | None = None, **options: Unpack[ResumeOptions]
     ) -> Run[Out]:
-        """Let a call run that waits for approval. Raises as `resume_stream` does."""
-        return await self.resume_stream({"approved": True}, run_id=run_id, tool_call_id=tool_call_id, **options)
+        """Let a call run that waits for approval. Raises as `resume_stream` does, and ConfigError for a call that waits
+        for something else.
+        """
+        return await self.resume_stream(Decision(True), run_id=run_id, tool_call_id=tool_call_id, **options)
 
     async def decline_tool_call(
         self,
@@ -260,9 +273,9 @@ class Agent(Generic[Out]):
         **options: Unpack[ResumeOptions],
     ) -> Run[Out]:
         """Do not let a call run that waits for approval; the model is told, with the reason. Raises as
-        `resume_stream` does.
+        `approve_tool_call` does.
         """
-        decision = {"approved": False, "reason": reason}
+        decision = Decision(False, reason)
         return await self.resume_stream(decision, run_id=run_id, tool_call_id=tool_call_id, **options)
 
     async def list_suspended_runs(
@@ -273,10 +286,37 @@ class Agent(Generic[Out]):
         limit: int = 100,
         offset: int = 0,
     ) -> Page[Snapshot]:
-        """The runs of this agent that wait or, with the status "running", are being resumed; the oldest first."""
+        """The runs of this agent that wait or, with the status "running", are being resumed; the oldest first. Runs
+        that are part of another wait with that one, and are not among them.
+        """
         return await self.store.list_snapshots(
-            agent_id=self.name, thread_id=thread_id, resource_id=resource_id, limit=limit, offset=offset
+            agent_id=self.name,
+            thread_id=thread_id,
+            resource_id=resource_id,
+            outermost=True,
+            limit=limit,
+            offset=offset,
         )
+
+    async def end_runs(self) -> None:
+        """End the runs under way in this event loop as the end of the program would: one that was resumed waits on in
+        the store, any other is cancelled.
+        """
+        loop = asyncio.get_running_loop()
+        tasks = [task for task in self._under_way if task.get_loop() is loop and task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_ENDING)
+
+    async def _work(self, loop: AgentLoop) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._under_way.add(task)
+        try:
+            await loop.run()
+        finally:
+            self._under_way.discard(task)
 
     async def generate(self, input: Input, /, **options: Unpack[RunOptions]) -> Result[Out]:
         """Run to the end and give the result. Takes what `stream` takes; raises RunError when the run fails."""
@@ -284,17 +324,16 @@ class Agent(Generic[Out]):
 
     def _plan(self, input: Input, options: RunOptions) -> Plan:
         context = options.get("context")
-        own = _by_name(options.get("tools") or ())
-        for agent in agents_of(own.values()):
-            agent.use_store(self.store)
-        tools = {**self.tools, **own}
+        run_id = options.get("run_id") or str(uuid.uuid4())
+        known = {**self.tools, **_by_name(options.get("tools") or ())}
+        tools = {name: inside(tool, run_id, self.store) for name, tool in known.items()}
         given = to_messages(input)
         active = options.get("active_tools")
         retries = options.get("max_retries")
         processors = options.get("processors")
         approval = options.get("require_tool_approval")
         return Plan(
-            run_id=options.get("run_id") or str(uuid.uuid4()),
+            run_id=run_id,
             message_id=str(uuid.uuid4()),
             agent_id=self.name,
             models=self.models,
@@ -336,6 +375,7 @@ class Agent(Generic[Out]):
             thread_id=thread_id,
             resource_id=held.resource_id if held is not None else options.get("resource_id"),
             held=held,
+            parent_run_id=self._parent_run_id,
             lease=self.lease,
         )
 

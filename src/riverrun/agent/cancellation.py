@@ -74,6 +74,7 @@ class Cancellation:
         self.event = CancelEvent()
         self._task: asyncio.Task[None] | None = None
         self._timers: list[asyncio.TimerHandle] = []
+        self._limit: asyncio.TimerHandle | None = None
 
     def request(self, mode: CancelMode) -> None:
         """Ask for the stop. "now" after "after_step" makes it sooner, never the other way round."""
@@ -98,7 +99,15 @@ class Cancellation:
 
     def limit(self, seconds: float) -> None:
         """Stop the run in so many seconds, when it is not over by then."""
-        self._timers.append(asyncio.get_running_loop().call_later(seconds, self._time_out))
+        self._limit = asyncio.get_running_loop().call_later(seconds, self._time_out)
+        self._timers.append(self._limit)
+
+    def lift_limit(self) -> float | None:
+        """The limit holds no more. Gives the seconds that were left, if there was one."""
+        if self._limit is None:
+            return None
+        self._limit.cancel()
+        return max(0.0, self._limit.when() - asyncio.get_running_loop().time())
 
     def end(self) -> None:
         """The run is over."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from riverrun.agent.saved import SavedRun
 from riverrun.chunks import Result, ToolOutput
 from riverrun.errors import RunError, RunNotSuspendedError, error_message
-from riverrun.store import Snapshot
+from riverrun.store import AnyStore, Snapshot
 from riverrun.tools import NestedWait, Tool, ToolContext
 
 if TYPE_CHECKING:
@@ -116,9 +116,11 @@ def raise_for(result: Result, run_id: str) -> None:
         raise RunError(f"stopped: {result.tripwire.reason}", run_id=run_id, partial=result)
 
 
-def agents_of(tools: Iterable[Tool]) -> list[Agent]:
-    """The agents that tasks are handed to by these tools."""
-    return [tool.execute.agent for tool in tools if isinstance(tool.execute, Delegate)]
+def inside(tool: Tool, run_id: str, store: AnyStore) -> Tool:
+    """The tool as a run has it: the run of an agent that it hands tasks to is part of this one, and kept with it."""
+    if not isinstance(tool.execute, Delegate):
+        return tool
+    return tool.with_execute(replace(tool.execute, agent=tool.execute.agent.inside(run_id, store)))
 
 
 async def _told(task: Delegation, result: Result, on_end: OnDelegation | None) -> dict[str, Any]:

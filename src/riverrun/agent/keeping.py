@@ -13,7 +13,7 @@ from riverrun.agent.toolcalls import Wait
 from riverrun.chunks import Message, SystemMessage
 from riverrun.errors import ConfigError, RunNotSuspendedError, StoreError
 from riverrun.store import AnyStore, Snapshot, StoredMessage, Thread
-from riverrun.streams import spawn
+from riverrun.streams import brought_to_end, spawn
 
 _AT_ONCE = 1000
 """How many messages are deleted at once."""
@@ -58,6 +58,7 @@ class Keeper:
         thread_id: str | None,
         resource_id: str | None,
         held: Snapshot | None,
+        parent_run_id: str | None,
         lease: float,
     ) -> None:
         self._store = store
@@ -68,6 +69,7 @@ class Keeper:
         self._thread_id = thread_id
         self._resource_id = resource_id or thread_id
         self._held = held
+        self._parent_run_id = parent_run_id
         self._lease = lease
         self._renewing: asyncio.Task[None] | None = None
         self._lost = False
@@ -152,6 +154,7 @@ class Keeper:
             attempt=0 if self._held is None else self._held.attempt,
             thread_id=self._thread_id,
             resource_id=self._resource_id,
+            parent_run_id=self._parent_run_id,
             calls=[pending_call(wait) for wait in waits],
             state=saved.state(),
         )
@@ -245,17 +248,33 @@ class Keeper:
         return f"{self._message_id}:{place}"
 
 
-async def claimed(store: AnyStore, run_id: str, *, agent_id: str, lease: float) -> Snapshot:
-    """Take a suspended run. Raises RunNotSuspendedError when there is none or another holds it."""
+async def claimed(store: AnyStore, run_id: str, *, agent_id: str, parent_run_id: str | None, lease: float) -> Snapshot:
+    """Take a suspended run. Raises RunNotSuspendedError when there is none, another holds it, or it is part of a run
+    that is not the caller's.
+    """
     found = await store.get_snapshot(run_id)
     if found is None:
         raise RunNotSuspendedError(run_id, "there is no suspended run of this id; it may be over by now")
     if found.agent_id != agent_id:
         raise RunNotSuspendedError(run_id, f"it is a run of the agent '{found.agent_id}'")
-    held = await store.claim(run_id, lease=lease)
+    if found.parent_run_id not in (None, parent_run_id):
+        raise RunNotSuspendedError(run_id, f'it is part of the run "{found.parent_run_id}", which is to be resumed')
+    claiming = spawn(store.claim(run_id, lease=lease))
+    try:
+        held = await asyncio.shield(claiming)
+    except asyncio.CancelledError:
+        await brought_to_end(_give_back(store, claiming))
+        raise
     if held is None:
         raise RunNotSuspendedError(run_id, "it is being resumed already")
     return held
+
+
+async def _give_back(store: AnyStore, claiming: asyncio.Task[Snapshot | None]) -> None:
+    """Whoever claimed the run is gone: let others have it."""
+    held = await claiming
+    if held is not None:
+        await store.suspend(held)
 
 
 def _kept(messages: Sequence[Message]) -> list[Message]:

@@ -47,11 +47,14 @@ from riverrun.chunks import (
     StepResult,
 )
 from riverrun.chunks.blocks import ends_of
-from riverrun.errors import ModelError, TimeoutExceeded, TripwireError
+from riverrun.errors import ModelError, StoreError, TimeoutExceeded, TripwireError
 from riverrun.processors import Pipeline, retry_feedback, tripwire_chunk, tripwire_payload
 from riverrun.streams import GRACE, STRAY, Log, is_cancelled, uncancelled
 
 _logger = logging.getLogger("riverrun")
+
+_PATIENCE = 10.0
+"""Seconds that the store gets to keep what was said in a run that was cut off."""
 
 _API_ERROR_RETRIES = 10
 """How often processors may have a failed model call asked again, when no budget is set."""
@@ -403,7 +406,9 @@ class AgentLoop:
     async def _title(self) -> None:
         if not await self.keeper.wants_title():
             return
-        title = await title_of(self.plan.models[self.model_index], self.transcript.own, self.plan.run_id)
+        limits = (self.cancellation.lift_limit(), self.plan.timeout.step, self.plan.timeout.first_chunk)
+        model = self.plan.models[self.model_index]
+        title = await title_of(model, self.transcript.own, self.plan.run_id, limits=limits)
         if title:
             await self.keeper.save_title(title)
             data = {"threadId": self.keeper.thread_id, "title": title}
@@ -449,10 +454,13 @@ class AgentLoop:
         try:
             if self.keeper.is_lost:
                 return None
-            if left is None:
-                await self.keeper.forget()
-            else:
-                await self.keeper.finish(self.transcript.worth_keeping(left, failed=failed))
+            async with asyncio.timeout(_PATIENCE):
+                if left is None:
+                    await self.keeper.forget()
+                else:
+                    await self.keeper.finish(self.transcript.worth_keeping(left, failed=failed))
+        except TimeoutError:
+            return StoreError(f"the store gave no answer within {_PATIENCE:g} s")
         except Exception as error:
             return error
         return None

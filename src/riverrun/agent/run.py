@@ -276,6 +276,7 @@ class Run(Generic[Out]):
 
     def _start(self) -> None:
         if self._task is None:
+            self._log.loop = asyncio.get_running_loop()
             self._task = spawn(
                 _drive(self._work, self._log, self._cancellation, self.run_id), name=f"riverrun {self.run_id}"
             )

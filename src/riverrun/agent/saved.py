@@ -40,6 +40,14 @@ from riverrun.types import Model
 _VERSION = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An answer to a call that waits for approval, and to no other."""
+
+    approved: bool
+    reason: str | None = None
+
+
 @dataclass(slots=True, kw_only=True)
 class SavedRun:
     """What is known of a run that waits.
@@ -141,8 +149,12 @@ class SavedRun:
             told = ", ".join(waits) or "none"
             raise ConfigError(f"tool_call_id is to name one of the calls that wait: {told}; not {call_id!r}")
         waiting = self.waiting[call_id]
-        said = Waiting(nested_attempt=waiting.nested_attempt, approved=waiting.approved, answers=[*waiting.answers])
         is_approval = isinstance(waiting.chunk, ToolCallApprovalChunk)
+        if isinstance(data, Decision):
+            if not is_approval:
+                raise ConfigError(f"the call {call_id} waits for no approval: answer it with resume_stream(answer, …)")
+            data = {"approved": data.approved, "reason": data.reason}
+        said = Waiting(nested_attempt=waiting.nested_attempt, approved=waiting.approved, answers=[*waiting.answers])
         approved, reason = _decision(data) if is_approval else (True, None)
         if is_approval and waiting.nested_attempt is None:
             said.approved, said.reason = approved, reason

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 
 from riverrun.chunks import AssistantMessage, Message, SystemMessage, TextDeltaChunk, TextPart, UserMessage
@@ -10,11 +11,16 @@ from riverrun.types import Model, ModelRequest, Settings
 
 _INSTRUCTIONS = "Give the conversation a title of at most six words. Answer with the title alone."
 _LONGEST = 80
+_LONGEST_WAIT = 30.0
 _SHOWN = 2000
 
 
-async def title_of(model: Model, messages: Sequence[Message], run_id: str) -> str | None:
-    """A title for a conversation; None when the model fails in any way: a title is not worth a failed run."""
+async def title_of(
+    model: Model, messages: Sequence[Message], run_id: str, *, limits: Iterable[float | None]
+) -> str | None:
+    """A title for a conversation; None when the model fails in any way, or takes longer than any of `limits` (seconds,
+    None: no limit): a title is not worth a failed run.
+    """
     said = "\n".join(line for message in messages if (line := _line(message)))[:_SHOWN]
     request = ModelRequest(
         messages=[SystemMessage(_INSTRUCTIONS), UserMessage([TextPart(said)])],
@@ -23,7 +29,8 @@ async def title_of(model: Model, messages: Sequence[Message], run_id: str) -> st
     )
     pieces: list[str] = []
     try:
-        async with aclosing(model.stream(request)) as stream:
+        limit = min(seconds for seconds in (_LONGEST_WAIT, *limits) if seconds is not None)
+        async with asyncio.timeout(limit), aclosing(model.stream(request)) as stream:
             async for chunk in stream:
                 pieces += [chunk.payload.text] if isinstance(chunk, TextDeltaChunk) else []
     except Exception:

@@ -33,7 +33,7 @@ class AnyStore(Protocol):
         ...
 
     async def delete_thread(self, thread_id: str) -> bool:
-        """Delete a thread and its messages. False: there was none."""
+        """Delete a thread, its messages and the runs that wait in it. False: there was none."""
         ...
 
     # -- messages
@@ -79,11 +79,13 @@ class AnyStore(Protocol):
         ...
 
     async def finish(self, run_id: str, attempt: int, messages: Sequence[StoredMessage] = ()) -> bool:
-        """Save the last messages of a claimed run and forget it. False: another has it; nothing was written."""
+        """Save the last messages of a claimed run and forget it, and the runs inside of it. False: another has it;
+        nothing was written.
+        """
         ...
 
     async def discard(self, run_id: str) -> bool:
-        """Forget a run, whoever holds it. False: there was none."""
+        """Forget a run and those inside of it, whoever holds them. False: there was none."""
         ...
 
     async def get_snapshot(self, run_id: str) -> Snapshot | None:
@@ -96,8 +98,11 @@ class AnyStore(Protocol):
         agent_id: str | None = None,
         thread_id: str | None = None,
         resource_id: str | None = None,
+        outermost: bool = False,
         limit: int = 100,
         offset: int = 0,
     ) -> Page[Snapshot]:
-        """The snapshots with these ids, of which None is any; the oldest first."""
+        """The snapshots with these ids, of which None is any; the oldest first. `outermost`: only runs that are no
+        part of another.
+        """
         ...

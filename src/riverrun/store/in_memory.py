@@ -79,6 +79,8 @@ class InMemoryStore(AnyStore):
     async def delete_thread(self, thread_id: str) -> bool:
         check_id("thread_id", thread_id)
         with self._lock:
+            for run_id in [kept.run_id for kept in self._snapshots.values() if kept.thread_id == thread_id]:
+                self._forget(run_id)
             self._messages.pop(thread_id, None)
             return self._threads.pop(thread_id, None) is not None
 
@@ -163,13 +165,13 @@ class InMemoryStore(AnyStore):
             if self._held(run_id, attempt) is None:
                 return False
             self._put(last, self._now())
-            del self._snapshots[run_id]
+            self._forget(run_id)
         return True
 
     async def discard(self, run_id: str) -> bool:
         check_id("run_id", run_id)
         with self._lock:
-            return self._snapshots.pop(run_id, None) is not None
+            return self._forget(run_id)
 
     async def get_snapshot(self, run_id: str) -> Snapshot | None:
         check_id("run_id", run_id)
@@ -182,6 +184,7 @@ class InMemoryStore(AnyStore):
         agent_id: str | None = None,
         thread_id: str | None = None,
         resource_id: str | None = None,
+        outermost: bool = False,
         limit: int = 100,
         offset: int = 0,
     ) -> Page[Snapshot]:
@@ -191,6 +194,8 @@ class InMemoryStore(AnyStore):
             check_id(name, id)
         check_page(limit, offset)
         kept = list(self._snapshots.values())
+        if outermost:
+            kept = [each for each in kept if each.parent_run_id is None]
         found = [each for each in kept if all(getattr(each, name) == id for name, id in wanted.items())]
         found.sort(key=lambda snapshot: (snapshot.created_at, snapshot.run_id))
         return _page(found, limit, offset, copy_of_snapshot)
@@ -206,6 +211,13 @@ class InMemoryStore(AnyStore):
             kept = own.get(message.id, message)
             own[message.id] = replace(message, created_at=_moment(kept.created_at, now))
             self._threads[message.thread_id] = replace(self._threads[message.thread_id], updated_at=now)
+
+    def _forget(self, run_id: str) -> bool:
+        """Forget a run and those inside of it. False: there was none."""
+        known = self._snapshots.pop(run_id, None) is not None
+        for inner in [kept.run_id for kept in self._snapshots.values() if kept.parent_run_id == run_id]:
+            self._forget(inner)
+        return known
 
     def _held(self, run_id: str, attempt: int) -> Snapshot | None:
         """The snapshot of a run while this attempt has it."""

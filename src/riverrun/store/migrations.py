@@ -64,7 +64,12 @@ _THREADS_MESSAGES_SNAPSHOTS: Migration = (
     "CREATE INDEX riverrun_snapshots_of_resource ON riverrun_snapshots (resource_id)",
 )
 
-MIGRATIONS: Sequence[Migration] = (_THREADS_MESSAGES_SNAPSHOTS,)
+_RUNS_INSIDE_OF_RUNS: Migration = (
+    "ALTER TABLE riverrun_snapshots ADD COLUMN parent_run_id TEXT",
+    "CREATE INDEX riverrun_snapshots_of_parent ON riverrun_snapshots (parent_run_id)",
+)
+
+MIGRATIONS: Sequence[Migration] = (_THREADS_MESSAGES_SNAPSHOTS, _RUNS_INSIDE_OF_RUNS)
 """From nothing to the newest version, in order."""
 
 

@@ -84,6 +84,7 @@ class Snapshot:
 
     `state` is JSON that the store keeps and does not read. `attempt` counts the claims: who claimed the run may write
     under that number until another claim takes its place. `lease_until` is when a running one may be claimed again.
+    `parent_run_id` is the run that it is part of, and waits with; it is forgotten with that one.
     Raises ConfigError as Thread does.
     """
 
@@ -93,6 +94,7 @@ class Snapshot:
     attempt: int = 0
     thread_id: str | None = None
     resource_id: str | None = None
+    parent_run_id: str | None = None
     calls: Sequence[PendingCall] = ()
     state: Mapping[str, Any] = field(default_factory=lambda: {})
     created_at: datetime = UNSAVED
@@ -102,9 +104,9 @@ class Snapshot:
     def __post_init__(self) -> None:
         check_id("the run_id of a snapshot", self.run_id)
         check_id("the agent_id of a snapshot", self.agent_id)
-        for name, value in (("thread_id", self.thread_id), ("resource_id", self.resource_id)):
-            if value is not None:
-                check_id(f"the {name} of a snapshot", value)
+        for name in ("thread_id", "resource_id", "parent_run_id"):
+            if getattr(self, name) is not None:
+                check_id(f"the {name} of a snapshot", getattr(self, name))
         for call in self.calls:
             check_is("a call that a run waits for is a PendingCall", call, PendingCall)
         check_attempt(self.attempt)

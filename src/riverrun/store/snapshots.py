@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Row, and_, delete, func, or_, select, upda
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from riverrun.errors import StoreError
-from riverrun.store import messages
+from riverrun.store import messages, threads
 from riverrun.store.records import UNSAVED, Page, PendingCall, Snapshot, StoredMessage
 from riverrun.store.tables import insert_or_update, snapshots
 from riverrun.store.texts import read, written
@@ -48,6 +48,7 @@ async def finish(
     result = await connection.execute(delete(snapshots).where(_held(run_id, attempt)))
     if not result.rowcount:
         return False
+    await _remove_inner(connection, snapshots.c.parent_run_id == run_id)
     await messages.save(connection, saved, now)
     return True
 
@@ -85,7 +86,22 @@ async def renew(
 async def remove(connection: AsyncConnection, run_id: str) -> bool:
     """Delete a snapshot, whoever holds it. False: there was none."""
     result = await connection.execute(delete(snapshots).where(snapshots.c.run_id == run_id))
+    await _remove_inner(connection, snapshots.c.parent_run_id == run_id)
     return bool(result.rowcount)
+
+
+async def remove_with_thread(connection: AsyncConnection, thread_id: str) -> bool:
+    """Delete a thread, its messages and the snapshots of its runs. False: there was none."""
+    await _remove_inner(connection, snapshots.c.thread_id == thread_id)
+    return await threads.remove(connection, thread_id)
+
+
+async def _remove_inner(connection: AsyncConnection, which: ColumnElement[bool]) -> None:
+    """Delete these snapshots and those of the runs inside of them, however deep."""
+    inner = select(snapshots.c.run_id).where(which).cte("inner_runs", recursive=True)
+    deeper = select(snapshots.c.run_id).join(inner, snapshots.c.parent_run_id == inner.c.run_id)
+    every = inner.union(deeper)
+    await connection.execute(delete(snapshots).where(snapshots.c.run_id.in_(select(every.c.run_id))))
 
 
 async def find(connection: AsyncConnection, run_id: str) -> Snapshot | None:
@@ -96,10 +112,12 @@ async def find(connection: AsyncConnection, run_id: str) -> Snapshot | None:
 
 
 async def page(
-    connection: AsyncConnection, ids: Mapping[str, str | None], *, limit: int, offset: int
+    connection: AsyncConnection, ids: Mapping[str, str | None], *, outermost: bool, limit: int, offset: int
 ) -> Page[Snapshot]:
     """The snapshots with these ids, of which None is any; the oldest first."""
     wanted = [snapshots.c[name] == id for name, id in ids.items() if id is not None]
+    if outermost:
+        wanted.append(snapshots.c.parent_run_id.is_(None))
     oldest_first = select(snapshots).where(*wanted).order_by(snapshots.c.created_at, snapshots.c.run_id)
     rows = await connection.execute(oldest_first.limit(limit).offset(offset))
     total = await connection.scalar(select(func.count()).select_from(snapshots).where(*wanted))
@@ -113,6 +131,7 @@ async def _insert(connection: AsyncConnection, snapshot: Snapshot, now: datetime
         "agent_id": snapshot.agent_id,
         "thread_id": snapshot.thread_id,
         "resource_id": snapshot.resource_id,
+        "parent_run_id": snapshot.parent_run_id,
         "attempt": 0,
         "created_at": now if snapshot.created_at == UNSAVED else snapshot.created_at,
     }
@@ -145,6 +164,7 @@ def _snapshot(row: Row[Any]) -> Snapshot:
         attempt=row.attempt,
         thread_id=row.thread_id,
         resource_id=row.resource_id,
+        parent_run_id=row.parent_run_id,
         calls=read(row.calls, list[PendingCall]),
         state=read(row.state),
         created_at=row.created_at,

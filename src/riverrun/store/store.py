@@ -84,9 +84,9 @@ class Store:
         return await self._database.read(threads.page, resource_id, limit=limit, offset=offset)
 
     async def delete_thread(self, thread_id: str) -> bool:
-        """Delete a thread and its messages. False: there was none."""
+        """Delete a thread, its messages and the runs that wait in it. False: there was none."""
         check_id("thread_id", thread_id)
-        return await self._database.write(threads.remove, thread_id)
+        return await self._database.write(snapshots.remove_with_thread, thread_id)
 
     # -- messages
 
@@ -148,13 +148,15 @@ class Store:
         )
 
     async def finish(self, run_id: str, attempt: int, messages: Sequence[StoredMessage] = ()) -> bool:
-        """Save the last messages of a claimed run and forget it. False: another has it; nothing was written."""
+        """Save the last messages of a claimed run and forget it, and the runs inside of it. False: another has it;
+        nothing was written.
+        """
         check_id("run_id", run_id)
         check_attempt(attempt)
         return await self._database.write(snapshots.finish, run_id, attempt, messages, self._now())
 
     async def discard(self, run_id: str) -> bool:
-        """Forget a run, whoever holds it. False: there was none."""
+        """Forget a run and those inside of it, whoever holds them. False: there was none."""
         check_id("run_id", run_id)
         return await self._database.write(snapshots.remove, run_id)
 
@@ -169,16 +171,19 @@ class Store:
         agent_id: str | None = None,
         thread_id: str | None = None,
         resource_id: str | None = None,
+        outermost: bool = False,
         limit: int = 100,
         offset: int = 0,
     ) -> Page[Snapshot]:
-        """The snapshots with these ids, of which None is any; the oldest first."""
+        """The snapshots with these ids, of which None is any; the oldest first. `outermost`: only runs that are no
+        part of another.
+        """
         wanted = {"agent_id": agent_id, "thread_id": thread_id, "resource_id": resource_id}
         for name, id in wanted.items():
             if id is not None:
                 check_id(name, id)
         check_page(limit, offset)
-        return await self._database.read(snapshots.page, wanted, limit=limit, offset=offset)
+        return await self._database.read(snapshots.page, wanted, outermost=outermost, limit=limit, offset=offset)
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock(), UTC)

@@ -66,6 +66,7 @@ snapshots = Table(
     Column("created_at", Moment, nullable=False),
     Column("updated_at", Moment, nullable=False),
     Column("lease_until", Moment),
+    Column("parent_run_id", Text),
 )
 
 

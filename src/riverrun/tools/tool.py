@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, TypeAlias, overload
@@ -65,6 +66,12 @@ class Tool:
     """Checks the results, when there is an `output_schema`."""
     answers: Validator | None = field(init=False, repr=False)
     """Checks the answers to what the tool asks, when there is a `resume_schema`."""
+
+    def with_execute(self, execute: Execute) -> Tool:
+        """The same tool with another function behind it."""
+        made = copy(self)
+        object.__setattr__(made, "execute", execute)
+        return made
 
     def __post_init__(self) -> None:
         who = f'tool "{self.name}"'

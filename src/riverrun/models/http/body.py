@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Protocol
 
 from riverrun.errors import ModelError
-from riverrun.streams import spawn
+from riverrun.streams import brought_to_end
 
 _CLOSING = 1.0
 """Seconds that the end of a response may take, at its end or when it is left before."""
@@ -57,16 +57,7 @@ class Body:
         if self.ended:
             return
         self.ended = True
-        closing = spawn(self._close(), name="close response")
-        cancelled: asyncio.CancelledError | None = None
-        while not closing.done():
-            try:
-                await asyncio.wait([closing])
-            except asyncio.CancelledError as error:
-                cancelled = error
-        closing.result()
-        if cancelled is not None:
-            raise cancelled
+        await brought_to_end(self._close())
 
     async def _close(self) -> None:
         """Close it, then read on until it fails: this ends the generators of which the iterator is made.
