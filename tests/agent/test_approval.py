@@ -141,6 +141,20 @@ async def test_an_answer_that_is_neither_yes_nor_no_leaves_the_call_waiting(answ
     assert till.paid == [5]
 
 
+@pytest.mark.parametrize("verb", ["approve_tool_call", "decline_tool_call"])
+async def test_a_question_is_no_approval(verb: str) -> None:
+    @tool
+    async def book(ctx: ToolContext) -> str:
+        return f"booked for {await ctx.suspend('Which night?')}"
+
+    agent = Agent("a", model=ScriptedModel([calls("book"), says("done")]), tools=[book])
+    await read(agent.stream("hi", run_id="r"))
+    with pytest.raises(ConfigError, match=r"waits for no approval: answer it with resume_stream"):
+        await getattr(agent, verb)(run_id="r")
+    run = await agent.resume_stream("Friday", run_id="r")
+    assert "booked for Friday" in str(await run.tool_results)
+
+
 STOPS: list[dict[str, Any]] = [
     {"max_steps": 1},
     {"stop_when": has_tool_call("pay")},

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from riverrun import Agent, ConfigError, Memory, ModelError, RunError, ToolContext, client_tool
+from riverrun import Agent, ConfigError, Memory, ModelError, RunError, Timeout, ToolContext, client_tool
 from riverrun.chunks import (
     AssistantMessage,
     ChunkType,
@@ -29,7 +29,7 @@ from riverrun.chunks import (
 )
 from riverrun.models import ScriptedModel
 from riverrun.processors import Processor, ProcessorContext
-from riverrun.store import AnyStore, InMemoryStore, Store, Thread
+from riverrun.store import AnyStore, InMemoryStore, Store, StoredMessage, Thread
 from tests.agent.scripts import (
     HANG,
     assert_well_formed,
@@ -560,6 +560,33 @@ async def test_a_title_that_cannot_be_made_is_not_worth_the_run(failure: Any) ->
     chunks = await read(run)
     assert (titles(chunks), of(ErrorChunk, chunks)) == ([], [])
     assert (run.status, await kept(agent.store)) == ("success", ["hi", "one"])
+
+
+@pytest.mark.parametrize("limit", [Timeout(step=0.05), Timeout(first_chunk=0.05), Timeout(total=0.05)])
+async def test_a_title_that_takes_too_long_is_not_worth_the_run(limit: Timeout) -> None:
+    agent = agent_with(None, says("one"), [HANG], memory=Memory(generate_title=True))
+    run = agent.stream("hi", timeout=limit, **THREAD)
+    chunks = await read(run)
+    assert_well_formed(chunks)
+    assert (titles(chunks), run.status, await kept(agent.store)) == ([], "success", ["hi", "one"])
+
+
+class StuckStore(InMemoryStore):
+    """Never saves a message."""
+
+    async def save_messages(self, saved: Sequence[StoredMessage], /) -> None:
+        await asyncio.get_running_loop().create_future()
+
+
+async def test_a_store_that_is_stuck_does_not_hold_a_run_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("riverrun.agent.loop._PATIENCE", 0.05)
+    run = agent_with(StuckStore(), says("one")).stream("hi", timeout=Timeout(total=0.05), **THREAD)
+    assert types(await read(run))[-2:] == ["error", "finish"]
+    assert "the store gave no answer" in str(getattr(run.error, "__notes__", ""))
+    run = agent_with(StuckStore(), says("one")).stream("hi", **THREAD)
+    await read_until(run, "step-finish")
+    run.cancel()
+    assert types(await read(run))[-2:] == ["error", "finish"]
 
 
 async def test_a_run_that_fails_makes_no_title() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from riverrun import Agent, ModelError, Run, RunError, ToolContext
+from riverrun import Agent, ConfigError, ModelError, Run, RunError, ToolContext
 from riverrun.chunks import (
     ErrorChunk,
     FinishChunk,
@@ -637,6 +637,20 @@ def test_a_run_whose_loop_was_closed_under_it_is_dropped_in_silence() -> None:
     gone = weakref.ref(run)
     del run
     assert gone() is None
+
+
+async def test_a_run_is_read_and_awaited_in_its_own_event_loop() -> None:
+    run = Agent("a", model=ScriptedModel([[HANG]])).stream("hi")
+
+    async def read_elsewhere() -> None:
+        with pytest.raises(ConfigError, match="belongs to the event loop that it was started in"):
+            await run.text
+        with pytest.raises(ConfigError, match="belongs to the event loop that it was started in"):
+            await read(run)
+
+    await asyncio.to_thread(asyncio.run, read_elsewhere())
+    run.cancel()
+    assert (await run.result()).status == "canceled"
 
 
 # -- what the end carries

@@ -26,6 +26,10 @@ async def rows(connection: AsyncConnection, query: str) -> list[tuple[object, ..
     return [tuple(row) for row in await connection.exec_driver_sql(query)]
 
 
+async def rows_changed(connection: AsyncConnection, statement: str) -> None:
+    await connection.exec_driver_sql(statement)
+
+
 async def version(database: Database) -> object:
     ((found,),) = await database.read(rows, "SELECT version FROM riverrun_schema")
     return found
@@ -77,6 +81,23 @@ async def test_an_older_database_is_brought_forward_with_what_is_in_it(lasting_u
         found = await store._database.read(rows, "SELECT id, title, colour FROM riverrun_threads")
         assert found == [("t", "old", "blue")]
         assert await version(store._database) == len(MIGRATIONS) + 1
+
+
+async def test_runs_that_waited_before_there_were_inner_runs_wait_on(url: str) -> None:
+    database = await Database.open(url)
+    await database.write(migrate, MIGRATIONS[:1])
+    now = "2026-12-01T00:00:00+00:00"
+    await database.write(
+        rows_changed,
+        "INSERT INTO riverrun_snapshots (run_id, agent_id, status, attempt, calls, state, created_at, updated_at) "
+        f"VALUES ('r', 'a', 'suspended', 0, '[]', '{{}}', '{now}', '{now}')",
+    )
+    await database.write(migrate)
+    store = Store(database)
+    (kept,) = (await store.list_snapshots(outermost=True)).items
+    assert (kept.run_id, kept.parent_run_id) == ("r", None)
+    assert await store.claim("r", lease=1)
+    await store.aclose()
 
 
 async def test_a_new_database_takes_all_migrations_at_once(url: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
@@ -548,6 +550,48 @@ async def test_snapshots_are_listed_oldest_first_by_what_is_known_of_them(any_ur
         assert await found(resource_id="u1", agent_id="a0") == (["r4"], 1)
         assert await found(agent_id="a1", limit=1, offset=1) == (["r3"], 3)
         assert await found(agent_id="nobody") == ([], 0)
+
+
+async def with_inner_runs(store: AnyStore) -> None:
+    """A run that waits with one inside of it, which waits with another; and one that has nothing to do with them."""
+    await suspended(store, "outer", thread_id="t")
+    await suspended(store, "inner", parent_run_id="outer")
+    await suspended(store, "innermost", parent_run_id="inner")
+    await suspended(store, "other")
+
+
+async def kept_runs(store: AnyStore, **wanted: Any) -> set[str]:
+    return {snapshot.run_id for snapshot in (await store.list_snapshots(**wanted)).items}
+
+
+async def test_the_outermost_runs_can_be_listed_alone(any_url: str) -> None:
+    async with await opened(any_url) as store:
+        await with_inner_runs(store)
+        assert await kept_runs(store) == {"outer", "inner", "innermost", "other"}
+        assert await kept_runs(store, outermost=True) == {"outer", "other"}
+        assert (await store.list_snapshots(outermost=True, limit=1)).total == 2
+
+
+async def finish(store: AnyStore) -> None:
+    await claimed(store, "outer")
+    assert await store.finish("outer", 1)
+
+
+async def discard(store: AnyStore) -> None:
+    assert await store.discard("outer")
+
+
+async def delete_its_thread(store: AnyStore) -> None:
+    assert await store.delete_thread("t")
+
+
+@pytest.mark.parametrize("end", [finish, discard, delete_its_thread])
+async def test_runs_inside_of_a_run_go_with_it(any_url: str, end: Callable[[AnyStore], Awaitable[None]]) -> None:
+    async with await opened(any_url) as store:
+        await with_threads(store, "t")
+        await with_inner_runs(store)
+        await end(store)
+        assert await kept_runs(store) == {"other"}
 
 
 # -- misuse
