@@ -230,6 +230,15 @@ async def test_a_client_that_says_its_history_again_doubles_nothing(kind: str) -
         assert await kept(store) == ["a", "one", "b", "two"]
 
 
+async def test_a_message_that_the_user_says_in_other_words_is_asked_anew(kind: str) -> None:
+    async with opened(kind) as store:
+        agent = agent_with(store, says("one"), says("two"))
+        await agent.generate(UserMessage([TextPart("a")], id="m1"), **THREAD)
+        await agent.generate(UserMessage([TextPart("A")], id="m1"), **THREAD)
+        assert asked(agent)[1] == ["one", "A"]
+        assert await kept(store) == ["A", "one", "two"]
+
+
 async def test_runs_side_by_side_both_stay_in_the_thread(kind: str) -> None:
     async with opened(kind) as store:
         agent = agent_with(store, says("one"), says("two"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from riverrun.agent.history import history, result_ids
 from riverrun.agent.saved import SavedRun, pending_call
 from riverrun.agent.toolcalls import Wait
-from riverrun.chunks import Message, SystemMessage
+from riverrun.chunks import Message, SystemMessage, UserMessage
 from riverrun.errors import ConfigError, RunNotSuspendedError, StoreError
 from riverrun.store import AnyStore, Snapshot, StoredMessage, Thread
 from riverrun.streams import brought_to_end, spawn
@@ -94,16 +94,18 @@ class Keeper:
 
     async def recall(self, given: Sequence[Message]) -> tuple[list[Message], list[Message]]:
         """The last messages of the thread, and what of the input is to stand behind them: not what it says again, by
-        the ids of its messages. Raises ConfigError for a thread of another resource.
+        the ids of its messages, unless it is the user's last word, which is asked anew. Raises ConfigError for a thread
+        of another resource.
         """
         if self._memory is None or self._thread_id is None or await self._thread() is None:
             return [], [*given]
         last = await self._store.last_messages(self._thread_id, self._memory.last_messages)
-        kept = _kept([item.message for item in last])
+        known = {item.id: item.message for item in last}
+        asked = given[-1] if given and isinstance(given[-1], UserMessage) else None
+        new = [message for message in given if message is asked or _id(message, "") not in known]
+        kept = _kept([message for id, message in known.items() if asked is None or id != _id(asked, "")])
         waiting = (await self._store.list_snapshots(thread_id=self._thread_id)).items
         calls = {call.tool_call_id: call.kind for snapshot in waiting for call in snapshot.calls}
-        known = {item.id for item in last}
-        new = [message for message in given if _id(message, "") not in known]
         return history(kept, waiting=calls, answered=result_ids(given)), new
 
     async def _thread(self) -> Thread | None:
