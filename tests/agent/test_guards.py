@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from riverrun import Agent, ModelError, Run, Tool, tool
-from riverrun.chunks import ChunkType, ErrorChunk, RawChunk, Step, StepFinishChunk, TripwireChunk
+from riverrun import Agent, Memory, ModelError, Run, StructuredOutput, Tool, tool
+from riverrun.chunks import ChunkType, ErrorChunk, RawChunk, Step, StepFinishChunk, TripwireChunk, encode
 from riverrun.models import ScriptedModel
 from riverrun.models.parts import Part
 from riverrun.processors import Processor, ProcessorContext, RegexFilter, StreamErrorRetry
@@ -95,6 +95,38 @@ async def test_a_filter_sees_raw_chunks_too() -> None:
     assert of(RawChunk, await read(agent.stream("hi", include_raw=True))) == []
     passing = Agent("a", model=ScriptedModel([parts]), processors=[NoTools()])
     assert len(of(RawChunk, await read(passing.stream("hi", include_raw=True)))) == 1
+
+
+async def test_a_filter_sees_what_the_second_model_makes_of_the_answer() -> None:
+    second = ScriptedModel([says('{"mail": "ann@exam', 'ple.com"}')])
+    wanted: StructuredOutput[dict[str, str]] = StructuredOutput(dict[str, str], model=second)
+    agent = Agent("a", model=ScriptedModel([says("mail Ann")]), output=wanted, processors=[RegexFilter(["email"])])
+    run = agent.stream("hi")
+    chunks = await read(run)
+    assert_well_formed(chunks)
+    assert await run.object == {"mail": "[EMAIL]"}
+    assert [chunk.type for chunk in chunks if b"example" in encode(chunk)] == []
+
+
+async def test_a_guard_may_stop_what_the_second_model_makes_of_the_answer() -> None:
+    second = ScriptedModel([says('{"mail": "ann@example.com"}')])
+    wanted: StructuredOutput[dict[str, str]] = StructuredOutput(dict[str, str], model=second, error_strategy="warn")
+    guard = RegexFilter(["email"], strategy="block")
+    run = Agent("a", model=ScriptedModel([says("mail Ann")]), output=wanted, processors=[guard]).stream("hi")
+    assert (await read(run))[-1].type == "tripwire"
+
+
+async def test_a_filter_sees_the_title_of_a_thread() -> None:
+    strategies: list[tuple[Literal["redact", "block"], str | None]] = [("redact", "Mail [EMAIL] now"), ("block", None)]
+    for strategy, title in strategies:
+        model = ScriptedModel([says("done"), says("Mail ann@example.com now")])
+        guard = RegexFilter(["email"], strategy=strategy)
+        agent = Agent("a", model=model, memory=Memory(generate_title=True), processors=[guard])
+        run = agent.stream("hi", thread_id="t")
+        assert (await run.result()).status == "success"
+        thread = await agent.store.get_thread("t")
+        assert thread is not None
+        assert thread.title == title
 
 
 CUTS: dict[str, list[Part]] = {

@@ -22,7 +22,7 @@ from riverrun.agent.history import parted
 from riverrun.agent.inputs import answer_messages, sealed
 from riverrun.agent.keeping import Keeper
 from riverrun.agent.outlet import Outlet
-from riverrun.agent.plan import Plan
+from riverrun.agent.plan import Plan, pipeline_of
 from riverrun.agent.preparation import Prepared, prepared
 from riverrun.agent.saved import SavedRun
 from riverrun.agent.step import Answer, ask
@@ -86,9 +86,7 @@ class AgentLoop:
     def __post_init__(self) -> None:
         plan = self.plan
         write = _into(self.log)
-        self.pipeline = Pipeline(
-            plan.processors, run_id=plan.run_id, agent_name=plan.agent_id, emit_chunk=write, deps=plan.deps
-        )
+        self.pipeline = pipeline_of(plan, write)
         self.transcript = Transcript(plan, given=[*plan.messages])
         self.continuation = Continuation(plan, self.transcript, write)
 
@@ -408,7 +406,8 @@ class AgentLoop:
             return
         limits = (self.cancellation.lift_limit(), self.plan.timeout.step, self.plan.timeout.first_chunk)
         model = self.plan.models[self.model_index]
-        title = await title_of(model, self.transcript.own, self.plan.run_id, limits=limits)
+        pipeline = pipeline_of(self.plan, self._write)
+        title = await title_of(model, self.transcript.own, self.plan.run_id, pipeline=pipeline, limits=limits)
         if title:
             await self.keeper.save_title(title)
             data = {"threadId": self.keeper.thread_id, "title": title}

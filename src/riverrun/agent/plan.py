@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from riverrun.agent.completion import TaskComplete
 from riverrun.agent.hooks import OnIteration, PrepareStep, StopWhen
-from riverrun.chunks import Message, SystemMessage
-from riverrun.processors import Processor
+from riverrun.chunks import ChunkType, Message, SystemMessage
+from riverrun.processors import Pipeline, Processor
 from riverrun.structured import StructuredOutput
 from riverrun.tools import Approval, Tool
 from riverrun.types import Model, Settings, Timeout, ToolChoice
@@ -47,3 +47,8 @@ class Plan:
     max_retries: int
     deps: Any
     saved_options: Mapping[str, Any]
+
+
+def pipeline_of(plan: Plan, write: Callable[[ChunkType], None]) -> Pipeline:
+    """The run's processors, which remember nothing yet. `write` takes what they emit."""
+    return Pipeline(plan.processors, run_id=plan.run_id, agent_name=plan.agent_id, emit_chunk=write, deps=plan.deps)

@@ -7,11 +7,12 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol
 
-from riverrun.agent.plan import Plan
+from riverrun.agent.plan import Plan, pipeline_of
 from riverrun.agent.step import LONGEST_WAIT, Answer, wait_before
-from riverrun.chunks import ChunkType, ErrorChunk, FinishChunk, Message, TextDeltaChunk
-from riverrun.errors import ModelError, TimeoutExceeded, error_message
+from riverrun.chunks import ChunkType, ErrorChunk, FinishChunk, Message, StepStartChunk, TextDeltaChunk
+from riverrun.errors import ModelError, TimeoutExceeded, TripwireError, error_message
 from riverrun.models import resolve_model
+from riverrun.processors import Pipeline
 from riverrun.structured import ObjectReader, Outcome, StructuredOutput
 from riverrun.types import Model, ModelRequest
 
@@ -50,8 +51,8 @@ async def structured(
 ) -> Outcome[Any]:
     """What a step's answer came to: what `reader` has read in it, or else what the second model makes of it.
 
-    A second model that fails is dealt with as an answer that does not fit, but that it raises ModelError when the
-    strategy is to be strict.
+    What the second model says passes the run's processors, as an answer of its own. A second model that fails is dealt
+    with as an answer that does not fit, but that it raises ModelError when the strategy is to be strict.
     """
     if reader is not None:
         return reader.finish(reason, required=True)
@@ -74,9 +75,12 @@ async def _of_second_model(
         provider_options=output.provider_options or {},
     )
     limit = asyncio.timeout(plan.timeout.step)
+    stream = _answer(model, request, plan.max_retries)
     try:
         async with limit:
-            reason = await _read(model, request, reader, write, plan.max_retries)
+            reason = await _read(stream, pipeline_of(plan, write), reader, write)
+    except TripwireError:
+        raise
     except Exception as error:
         late = TimeoutExceeded("step", plan.timeout.step or 0.0) if limit.expired() else None
         reason = _failed(output, late or error)
@@ -84,26 +88,31 @@ async def _of_second_model(
 
 
 async def _read(
-    model: Model,
-    request: ModelRequest,
+    stream: AsyncGenerator[ChunkType, None],
+    pipeline: Pipeline,
     reader: ObjectReader[Any],
     write: Callable[[ChunkType], None],
-    max_retries: int,
 ) -> str | None:
     """Read a model's whole answer; gives why it stopped."""
     reason: str | None = None
-    async with aclosing(_answer(model, request, max_retries)) as stream:
+
+    def take(chunk: ChunkType) -> None:
+        if isinstance(chunk, TextDeltaChunk):
+            for made in reader.feed(chunk.payload.text):
+                write(made)
+
+    async with aclosing(stream):
         async for chunk in stream:
             match chunk:
-                case TextDeltaChunk(p):
-                    for made in reader.feed(p.text):
-                        write(made)
                 case FinishChunk(p):
                     reason = p.step_result.reason if p.step_result else None
                 case ErrorChunk(p):
                     raise p.error if isinstance(p.error, Exception) else ModelError(error_message(p.error))
-                case _:
+                case StepStartChunk():
                     pass
+                case _:
+                    await pipeline.process_output_stream(chunk, take)
+    await pipeline.process_output_stream_end(take)
     if reason is None:
         raise ModelError("the second model's stream ended without a finish", code="truncated")
     return reason

@@ -6,7 +6,18 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 
-from riverrun.chunks import AssistantMessage, Message, SystemMessage, TextDeltaChunk, TextPart, UserMessage
+from riverrun.chunks import (
+    AssistantMessage,
+    ChunkType,
+    Message,
+    SystemMessage,
+    TextDeltaChunk,
+    TextEndChunk,
+    TextPart,
+    TextStartChunk,
+    UserMessage,
+)
+from riverrun.processors import Pipeline
 from riverrun.types import Model, ModelRequest, Settings
 
 _INSTRUCTIONS = "Give the conversation a title of at most six words. Answer with the title alone."
@@ -16,10 +27,10 @@ _SHOWN = 2000
 
 
 async def title_of(
-    model: Model, messages: Sequence[Message], run_id: str, *, limits: Iterable[float | None]
+    model: Model, messages: Sequence[Message], run_id: str, *, pipeline: Pipeline, limits: Iterable[float | None]
 ) -> str | None:
-    """A title for a conversation; None when the model fails in any way, or takes longer than any of `limits` (seconds,
-    None: no limit): a title is not worth a failed run.
+    """A title for a conversation, which has passed the processors. A title is not worth a failed run: None when the
+    model fails in any way, a processor stops it, or it takes longer than any of `limits` (seconds; None: no limit).
     """
     said = "\n".join(line for message in messages if (line := _line(message)))[:_SHOWN]
     request = ModelRequest(
@@ -28,11 +39,17 @@ async def title_of(
         settings=Settings(max_output_tokens=40),
     )
     pieces: list[str] = []
+
+    def take(chunk: ChunkType) -> None:
+        pieces.extend([chunk.payload.text] if isinstance(chunk, TextDeltaChunk) else [])
+
     try:
         limit = min(seconds for seconds in (_LONGEST_WAIT, *limits) if seconds is not None)
         async with asyncio.timeout(limit), aclosing(model.stream(request)) as stream:
             async for chunk in stream:
-                pieces += [chunk.payload.text] if isinstance(chunk, TextDeltaChunk) else []
+                if isinstance(chunk, TextStartChunk | TextDeltaChunk | TextEndChunk):
+                    await pipeline.process_output_stream(chunk, take)
+            await pipeline.process_output_stream_end(take)
     except Exception:
         return None
     return " ".join("".join(pieces).strip(" \"'\n").split())[:_LONGEST] or None
