@@ -1,9 +1,10 @@
-"""What the tests of all models share: a request, reading its answer or its failure, and counting tasks."""
+"""What the tests of all models share: a request, reading its answer or its failure, and counting tasks and sockets."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,11 @@ from riverrun.chunks import ChunkType, TextDeltaChunk, TextPart, UserMessage
 from riverrun.errors import ModelError
 from riverrun.types import ModelRequest
 from tests.models.decoding import RUN
+
+KEY = "sk-secret-0123456789"
+"""The key of all models under test."""
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open sockets in /proc")
 
 
 def request(**members: Any) -> ModelRequest:
@@ -49,3 +55,16 @@ def made_tasks() -> list[str]:
 
     asyncio.get_running_loop().set_task_factory(factory)
     return made
+
+
+def sockets() -> int:
+    """How many sockets this process has open."""
+    return sum(link.startswith("socket:") for link in _links())
+
+
+def _links() -> Iterator[str]:
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            yield str(entry.readlink())
+        except FileNotFoundError:  # the folder's own handle
+            continue
