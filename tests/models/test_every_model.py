@@ -17,14 +17,6 @@ from tests.models.failures import ANY, HTML, JSON, Failure, told
 from tests.models.loopback import Loopback, Reply
 from tests.models.providers import PROVIDERS, Provider, every_provider, root
 
-
-def every_provider_but(name: str, *, reason: str) -> pytest.MarkDecorator:
-    """Runs a test for each; the one of this name does not pass it yet."""
-    marks = {name: [pytest.mark.xfail(strict=True, reason=reason)]}
-    params = [pytest.param(provider, id=provider.name, marks=marks.get(provider.name, [])) for provider in PROVIDERS]
-    return pytest.mark.parametrize("provider", params)
-
-
 # -- a call
 
 
@@ -69,7 +61,7 @@ async def test_response_headers_are_told_without_cookies(provider: Provider):
     assert "set-cookie" not in shown
 
 
-@every_provider_but("google", reason="its names come as aiohttp writes them: X-Request-ID")
+@every_provider
 async def test_response_headers_are_told_in_lower_case(provider: Provider):
     headers = {"content-type": "text/event-stream", "x-request-id": "7", "X-Mixed-Case": "8"}
     shown = await headers_told(provider, headers)
@@ -156,7 +148,7 @@ async def test_http_failures(provider: Provider, failure: Failure):
     assert (error.retryable, error.retry_after) == (failure.retryable, failure.retry_after)
 
 
-@every_provider_but("google", reason="its failure has no status, and may be retried whatever the status was")
+@every_provider
 async def test_a_failure_whose_json_is_broken_keeps_its_status(provider: Provider):
     async with Loopback(Reply(status=401, headers=JSON, pieces=[b'{"error":'])) as server:
         chunks, error = await failure_of(provider.model(server).stream(request()))

@@ -56,7 +56,7 @@ async def test_a_failure_whose_json_is_broken(rest: str):
     async with Loopback(Reply(status=502, headers=JSON, pieces=[f'{{"error":{rest}'.encode()])) as server:
         chunks, error = await failure_of(GOOGLE.model(server).stream(request()))
     assert (chunks, error.retryable) == ([], True)
-    assert "failed and did not say why" in str(error)
+    assert "(HTTP 502)" in str(error)
     assert KEY[:8] not in f"{error} {error.code}"
 
 

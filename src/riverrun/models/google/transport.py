@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from importlib import import_module
 from json import JSONDecodeError
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, cast
 
 from riverrun.errors import ConfigError, ModelError
@@ -35,12 +36,12 @@ async def post(client: Client, model_id: str, call: WireRequest, headers: Mappin
     try:
         response = await api._async_request(http_request=request, http_options=options, stream=True)
     except APIError as error:
-        raise await _failure(error) from error
+        raise await _failure_of(cast("Any", error).response) from error
     except _unreachable() as error:
         told = str(error) or type(error).__name__
         raise ModelError(f"{_server(request.url)} cannot be reached: {told}", retryable=True) from error
     except (JSONDecodeError, UnicodeDecodeError) as error:  # the SDK reads the JSON of a failure, and this is none
-        raise ModelError(f"{_server(request.url)} failed and did not say why: {error}", retryable=True) from error
+        raise await _failure_of(_unread(error)) from error
     stream = response.response_stream
     return cast("Response", stream if hasattr(stream, "aiter_bytes") else _AiohttpResponse(stream))
 
@@ -64,11 +65,18 @@ def _resource(api: Any, model_id: str) -> str:
         raise ConfigError(f"{model_id!r} is no name of a model: {error}") from error
 
 
-async def _failure(error: Any) -> ModelError:
+async def _failure_of(response: Any) -> ModelError:
     """The failure that a response tells of. The SDK has read it."""
-    response = getattr(error.response, "_response", error.response)
-    content = response.content if hasattr(response, "aread") else await response.read()
-    return response_failure(error.code, response.headers, content)
+    response = getattr(response, "_response", response)
+    if hasattr(response, "aread"):
+        return response_failure(response.status_code, response.headers, response.content)
+    return response_failure(response.status, response.headers, await response.read())
+
+
+def _unread(error: Exception) -> Any:
+    """The response whose JSON the SDK could not read, which it leaves nowhere but in its own frames."""
+    frames = [frame for frame, _ in walk_tb(error.__traceback__) if "response" in frame.f_locals]
+    return frames[-1].f_locals["response"]
 
 
 def _unreachable() -> tuple[type[Exception], ...]:

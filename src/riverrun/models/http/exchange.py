@@ -70,5 +70,6 @@ async def _read(body: Body, reader: SseReader, decoder: Decoder) -> list[ChunkTy
 
 
 def _shown(headers: Mapping[str, str]) -> dict[str, str]:
-    """The response's headers without its cookies."""
-    return {name: value for name, value in headers.items() if name.lower() != "set-cookie"}
+    """The response's headers, their names in lower case, without its cookies."""
+    named = ((name.lower(), value) for name, value in headers.items())
+    return {name: value for name, value in named if name != "set-cookie"}
