@@ -69,6 +69,17 @@ async def test_response_headers_are_told_in_lower_case(provider: Provider):
 
 
 @every_provider
+async def test_a_server_that_never_hangs_up_is_left_when_the_answer_is_whole(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("riverrun.models.http.exchange._LINGERING", 0.05)
+    async with Loopback(Reply(pieces=[*provider.hello, *provider.reason], end="hang")) as server:
+        chunks = await collect(provider.model(server).stream(request()))
+        assert (text_of(chunks), chunks[-1].type) == ("Hello", "finish")
+        assert await server.went(1, within=1)
+
+
+@every_provider
 async def test_raw_chunks_are_given_to_whoever_wants_them(provider: Provider):
     async with Loopback(provider.whole) as server:
         chunks = await collect(provider.model(server).stream(request(include_raw=True)))

@@ -184,6 +184,12 @@ def test_after_each_piece_the_events_are_those_of_the_bytes_so_far(text: bytes, 
     assert found + reader.close() == read(text)
 
 
+def test_blank_lines_after_json_that_is_none_do_not_count_wherever_they_are_cut():
+    text = b"data: 1\n{oops\n\n\n\n"
+    for cut in range(len(text)):
+        assert read(text[:cut], text[cut:]) == [Event(b"1"), Event(b"{oops")]
+
+
 @pytest.mark.parametrize("piece", [b"x" * 100, b"data: x\n" * 10, b'["x",\n\n' * 10], ids=["line", "lines", "JSON"])
 def test_what_never_ends_is_refused(piece: bytes, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("riverrun.models.sse._LIMIT", 1000)

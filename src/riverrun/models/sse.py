@@ -30,7 +30,7 @@ class SseReader:
         self._size = 0  # bytes held, here and as JSON
         self._after_cr = False  # the last piece ended in CR; an LF at the start of the next one belongs to it
         self._begun = False
-        self._json: list[bytes] = []  # the lines of JSON without `data:`
+        self._json: list[bytes] = []  # the lines of JSON without `data:`, blank ones left out
 
     def feed(self, piece: bytes) -> list[Event]:
         """Take the next piece; gives the events that are complete now. Raises ModelError when one is too long."""
@@ -103,7 +103,7 @@ class SseReader:
             elif field == b"event" and colon:
                 self._end_json(events)
                 name = value.removeprefix(b" ")
-            elif line.startswith((b"{", b"[")) or (self._json and not line.startswith(b":")):
+            elif line.startswith((b"{", b"[")) or (self._json and line and not line.startswith(b":")):
                 if data:
                     events.append(_event(data, name))
                     data, name = [], b""

@@ -45,7 +45,7 @@ class StreamDecoder(Decoder):
         self._content = Content(self._writer, ToolNames(tools))
 
     @property
-    def _ended(self) -> bool:
+    def ended(self) -> bool:
         return self._stopped or self._facts.raw_reason is not None
 
     def _over(self) -> None:  # a gateway says so; Anthropic's own streams are over when their bytes are

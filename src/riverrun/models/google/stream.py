@@ -45,7 +45,7 @@ class StreamDecoder(Decoder):
         self._blocks = self._content.blocks
 
     @property
-    def _ended(self) -> bool:
+    def ended(self) -> bool:
         return self._facts.ended  # whatever `done` says: Google itself never sends a [DONE]
 
     def _end(self) -> None:

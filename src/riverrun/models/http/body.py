@@ -32,6 +32,8 @@ class Body:
         self._response = response
         self._pieces = response.aiter_bytes()
         self.ended = False
+        self.left = False
+        """Whether nobody waits for more."""
 
     async def read(self) -> bytes:
         """The next bytes; none at the end. Raises ModelError when the connection breaks."""
@@ -44,6 +46,15 @@ class Body:
             self.ended = True
             told = str(error) or type(error).__name__
             raise ModelError(f"the connection broke while the answer came: {told}", retryable=True) from error
+
+    async def read_more(self, within: float) -> bytes:
+        """The next bytes, if they come within so many seconds; none otherwise, and the body is left."""
+        try:
+            async with asyncio.timeout(within):
+                return await self.read()
+        except TimeoutError:
+            self.left = True
+            return b""
 
     async def finish(self) -> None:
         """Nothing more is wanted, but the server is at its end: read it, so that the connection can be used again."""

@@ -42,13 +42,13 @@ class Decoder(ABC):
 
     def fail(self, error: ModelError) -> list[ChunkType]:
         """The connection broke: close what is open. That is no failure when only the end of the stream is missing."""
-        if not (self.done or self.error or self._ended):
+        if not (self.done or self.error or self.ended):
             self._fail(error)
         return self._writer.take()
 
     def close(self) -> list[ChunkType]:
         """The stream is over: what was open is closed, and the finish chunk comes, unless it failed."""
-        if self.error is None and not self._ended:
+        if self.error is None and not self.ended:
             self._fail(ModelError("the answer was truncated: its end is missing", code="truncated", retryable=True))
         if self.error is None:
             self._end()
@@ -87,7 +87,7 @@ class Decoder(ABC):
 
     @property
     @abstractmethod
-    def _ended(self) -> bool:
+    def ended(self) -> bool:
         """Whether the answer is known to be whole."""
 
     @abstractmethod

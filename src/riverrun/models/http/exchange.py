@@ -13,6 +13,9 @@ from riverrun.models.http.decoder import Decoder
 from riverrun.models.http.failure import make_fit
 from riverrun.models.sse import SseReader
 
+_LINGERING = 30.0
+"""Seconds without a word after which an answer that is known to be whole is over, though the server holds the line."""
+
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
@@ -43,7 +46,7 @@ async def exchange(
             yield StepStartChunk(payload, run_id=run_id, from_="AGENT")
             decoder = decode(_shown(response.headers))
             reader = SseReader()
-            while not (body.ended or decoder.done or decoder.error):
+            while not (body.ended or body.left or decoder.done or decoder.error):
                 for chunk in await _read(body, reader, decoder):
                     yield chunk
             if decoder.done:
@@ -62,7 +65,7 @@ async def exchange(
 async def _read(body: Body, reader: SseReader, decoder: Decoder) -> list[ChunkType]:
     """The chunks of the next bytes. A connection that breaks is the decoder's to judge."""
     try:
-        piece = await body.read()
+        piece = await (body.read_more(_LINGERING) if decoder.ended else body.read())
         events = reader.feed(piece) if piece else reader.close()
     except ModelError as error:
         return decoder.fail(error)

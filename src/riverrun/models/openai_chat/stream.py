@@ -60,7 +60,7 @@ class StreamDecoder(Decoder):
         self._media = Media(self._writer)
 
     @property
-    def _ended(self) -> bool:
+    def ended(self) -> bool:
         return self.done or self._facts.raw_reason is not None
 
     def _end(self) -> None:

@@ -45,7 +45,7 @@ class StreamDecoder(Decoder):
         self._items = Items(Scope(self._writer, self._facts, self._offered, owed))
 
     @property
-    def _ended(self) -> bool:
+    def ended(self) -> bool:
         return self.done or self._facts.status is not None
 
     def _end(self) -> None:
