@@ -37,9 +37,10 @@ class Tool:
     `provider_options` are for the provider; `provider_id` and `provider_args` make it one of the provider's own (see
     `provider_tool`).
 
-    A call that `requires_approval` waits until the caller of the run approves or declines it. `suspend_schema` and
-    `resume_schema` (JSON Schema) are of what the tool asks by `ToolContext.suspend` and of the answers, which are
-    checked. Calls that may wait run one after the other. Raises ConfigError for a name or a schema that cannot work.
+    A call that `requires_approval` waits until the caller of the run approves or declines it; with False it never does,
+    and None leaves it to the agent. `suspend_schema` and `resume_schema` (JSON Schema) are of what the tool asks by
+    `ToolContext.suspend` and of the answers, which are checked. Calls that may wait run one after the other. Raises
+    ConfigError for a name or a schema that cannot work.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Tool:
     provider_options: Mapping[str, Any] | None = field(default=None, repr=False)
     provider_id: str | None = None
     provider_args: Mapping[str, Any] | None = field(default=None, repr=False)
-    requires_approval: Approval = False
+    requires_approval: Approval | None = None
     suspend_schema: Mapping[str, Any] | None = field(default=None, repr=False)
     resume_schema: Mapping[str, Any] | None = field(default=None, repr=False)
 
@@ -96,7 +97,8 @@ class Tool:
 
 def may_wait(tool: Tool) -> bool:
     """Whether a call of the tool may have to wait for its caller, as far as the tool says so."""
-    return tool.requires_approval is not False or tool.suspend_schema is not None or tool.resume_schema is not None
+    needs_approval = tool.requires_approval not in (None, False)
+    return needs_approval or tool.suspend_schema is not None or tool.resume_schema is not None
 
 
 def is_tool_name(name: str) -> bool:
@@ -163,7 +165,7 @@ def tool(
     provider_options: Mapping[str, Any] | None = None,
     output_schema: Mapping[str, Any] | None = None,
     to_model_output: Callable[[Any], object] | None = None,
-    requires_approval: Approval = False,
+    requires_approval: Approval | None = None,
     suspend_schema: Mapping[str, Any] | None = None,
     resume_schema: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
