@@ -699,6 +699,12 @@ async def test_a_schema_of_the_answer_is_kept() -> None:
     assert await (await agent.resume_stream(1, run_id="r")).object == {"age": 36}
 
 
+async def test_choices_for_the_answer_are_kept() -> None:
+    agent = agent_of(asks("a"), says("no"), tools=[ask])
+    await suspended(agent, output=("yes", "no"))
+    assert await (await agent.resume_stream(1, run_id="r")).object == "no"
+
+
 async def test_text_usage_steps_and_messages_are_those_of_the_whole_run() -> None:
     usage = {"inputTokens": 7, "outputTokens": 2, "totalTokens": 9}
     model = ScriptedModel(

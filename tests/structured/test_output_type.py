@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import deque
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -69,6 +70,7 @@ def in_wrapper(name: str, inner: dict[str, Any], **more: Any) -> dict[str, Any]:
         (Weather, "enum", in_wrapper("result", {"enum": ["sunny", "rainy"], "type": "string"})),
         (Literal["a", "b"], "enum", in_wrapper("result", {"enum": ["a", "b"], "type": "string"})),
         (["a", "b"], "enum", in_wrapper("result", {"type": "string", "enum": ["a", "b"]})),
+        (deque(["a", "b"]), "enum", in_wrapper("result", {"type": "string", "enum": ["a", "b"]})),
         (Literal["a"], "enum", in_wrapper("result", {"const": "a", "type": "string"})),
         (int, "value", in_wrapper("result", {"type": "integer"})),
         (int | None, "value", in_wrapper("result", {"anyOf": [{"type": "integer"}, {"type": "null"}]})),

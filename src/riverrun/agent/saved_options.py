@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -32,8 +32,11 @@ def saved_options(options: Mapping[str, Any]) -> dict[str, Any]:
         saved["tool_choice"] = asdict(choice) if isinstance(choice, NamedTool) else choice
     if "require_tool_approval" in options:  # a function is not kept; without it no call goes through
         saved["require_tool_approval"] = options["require_tool_approval"] is not False
-    if isinstance(options.get("output"), Mapping | list):  # a schema or choices, no type
-        saved["output"] = options["output"]
+    output = options.get("output")
+    if isinstance(output, Mapping):  # a schema, no type
+        saved["output"] = output
+    elif isinstance(output, Sequence):
+        saved["output"] = [*output]
     return saved
 
 

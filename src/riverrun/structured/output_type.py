@@ -121,7 +121,7 @@ def _checked(wanted: object, name: str) -> object:
         raise ConfigError(f"{name}: a text is no type; for a choice of texts give a list of them")
     if inspect.isroutine(wanted):
         raise ConfigError(f"{name}: a function is no type; give the type that it returns")
-    if not isinstance(wanted, list | tuple):
+    if not isinstance(wanted, Sequence):
         return wanted
     choices = cast("Sequence[object]", wanted)
     if not choices or not all(isinstance(choice, str) for choice in choices) or len(set(choices)) < len(choices):
