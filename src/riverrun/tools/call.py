@@ -24,7 +24,7 @@ from riverrun.chunks import (
 from riverrun.chunks.codec import json_text, json_value
 from riverrun.errors import ToolArgumentsError, ToolError, ToolNotFoundError
 from riverrun.schema import Mismatch
-from riverrun.streams import in_thread
+from riverrun.streams import in_thread, is_coroutine_function
 from riverrun.tools.context import ToolContext
 from riverrun.tools.function import Function
 from riverrun.tools.suspension import CallSuspended
@@ -94,9 +94,7 @@ async def _executed(name: str, execute: Execute, arguments: object, ctx: ToolCon
     """Call, in a thread when the function is a plain one, and await what comes."""
     try:
         result = (
-            execute(arguments, ctx)
-            if _is_coroutine_function(execute)
-            else await in_thread(_called, execute, arguments, ctx)
+            execute(arguments, ctx) if _is_coroutine_function(execute) else await in_thread(execute, arguments, ctx)
         )
         return await result if inspect.isawaitable(result) else result
     except asyncio.CancelledError as error:
@@ -111,14 +109,7 @@ async def _executed(name: str, execute: Execute, arguments: object, ctx: ToolCon
 def _is_coroutine_function(execute: Execute) -> bool:
     if isinstance(execute, Function):
         return execute.is_coroutine_function
-    return inspect.iscoroutinefunction(execute) or inspect.iscoroutinefunction(type(execute).__call__)
-
-
-def _called(execute: Execute, arguments: object, ctx: ToolContext[Any]) -> object:
-    try:
-        return execute(arguments, ctx)
-    except (StopIteration, SystemExit) as error:  # a future can hold neither
-        raise RuntimeError(f"the tool raised {type(error).__name__}") from error
+    return is_coroutine_function(execute)
 
 
 # -- the outcome as a chunk
