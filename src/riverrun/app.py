@@ -10,6 +10,7 @@ from riverrun.agent import Agent, Run
 from riverrun.agent.agent import ResumeOptions
 from riverrun.errors import ConfigError, RunNotSuspendedError
 from riverrun.store import AnyStore, InMemoryStore
+from riverrun.store.any_store import check_store
 
 
 class App:
@@ -20,7 +21,7 @@ class App:
 
     `store` is a URL ("sqlite:///file.db", "postgresql://…"), which is opened when the block is entered and closed when
     it is left, or a store of the caller's own; in memory without one. Every process with the same agents and the same
-    database can resume the runs of all. Raises ConfigError for two agents of one name.
+    database can resume the runs of all. Raises ConfigError for two agents of one name and for what is no store.
     """
 
     def __init__(self, agents: Sequence[Agent], *, store: str | AnyStore | None = None) -> None:
@@ -31,6 +32,8 @@ class App:
             self._agents[agent.name] = agent
         self._url = store if isinstance(store, str) else None
         self._store: AnyStore | None = None if isinstance(store, str) else store or InMemoryStore()
+        if self._store is not None:
+            check_store(self._store)
         self._opened: Any = None
 
     @property

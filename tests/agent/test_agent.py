@@ -10,6 +10,7 @@ from riverrun import Agent, ConfigError, Settings, Source, Timeout, client_tool,
 from riverrun.agent import RunOptions
 from riverrun.chunks import SystemMessage
 from riverrun.models import ScriptedModel
+from riverrun.store import InMemoryStore
 from tests.agent.scripts import agent_of, calls, read, says
 
 
@@ -39,6 +40,16 @@ def one_answer() -> ScriptedModel:
 def test_an_agent_that_cannot_work_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Agent(**{"name": "a", "model": one_answer(), **options})
+
+
+@pytest.mark.parametrize("store", ["postgresql://ada:secret@host/db", 5, InMemoryStore])
+def test_what_is_no_store_is_refused_and_a_url_is_not_shown(store: Any) -> None:
+    with pytest.raises(ConfigError, match=r"await Store\.open\(url\), or .* App\(agents, store=url\)") as caught:
+        Agent("a", model=one_answer(), store=store)
+    assert f"not {type(store).__name__}:" in str(caught.value)
+    assert "secret" not in str(caught.value)
+    with pytest.raises(ConfigError, match="a store is"):
+        Agent("a", model=one_answer()).use_store(store)
 
 
 def test_an_agent_is_a_source_of_chunks() -> None:

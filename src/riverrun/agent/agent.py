@@ -27,6 +27,7 @@ from riverrun.models import resolve_model
 from riverrun.processors import Processor
 from riverrun.processors.overlay import laid_over, merged
 from riverrun.store import AnyStore, InMemoryStore, Page, Snapshot
+from riverrun.store.any_store import check_store
 from riverrun.streams import Log
 from riverrun.structured import OutputType, StructuredOutput
 from riverrun.structured.output_type import Out
@@ -192,8 +193,9 @@ class Agent(Generic[Out]):
 
     def use_store(self, store: AnyStore) -> None:
         """Keep runs that wait, and threads, there from now on, unless a store was given to the agent itself. The agents
-        that tasks are handed to do so too.
+        that tasks are handed to do so too. Raises ConfigError for what is no store, such as the URL of one.
         """
+        check_store(store)
         if not self._has_own_store:
             self.store = store
         for agent in agents_of(self.tools.values()):
