@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from riverrun import Agent, ConfigError, Settings, Source, Timeout, client_tool, step_count_is, tool
+from riverrun import Agent, ConfigError, Memory, Settings, Source, Timeout, client_tool, step_count_is, tool
 from riverrun.agent import RunOptions
 from riverrun.chunks import SystemMessage
 from riverrun.models import ScriptedModel
@@ -28,7 +28,8 @@ def one_answer() -> ScriptedModel:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": ""}, "name is a text"),
+        ({"name": ""}, "name is a text of 1 to 255 characters, not ''"),
+        ({"name": "a\0b"}, "name has neither NUL"),
         ({"model": []}, "needs at least one model"),
         ({"model": "gpt-5"}, "unknown model 'gpt-5'"),
         ({"model": None}, "a model is a name or has stream, model_id and provider"),
@@ -120,6 +121,28 @@ def test_an_option_that_cannot_work_is_refused_at_once(options: Any, message: st
     model = one_answer()
     with pytest.raises(ConfigError, match=message):
         Agent("a", model=model, tools=[look]).stream("hi", **options)
+
+
+@pytest.mark.parametrize("name", ["run_id", "thread_id", "resource_id"])
+@pytest.mark.parametrize("id", [42, "", "x" * 256, "a\0b", "a\ud800b"])
+def test_an_id_that_no_store_takes_is_refused_before_the_model_is_asked(name: str, id: Any) -> None:
+    model = one_answer()
+    options: Any = {"run_id": "r", "thread_id": "t", "resource_id": "ada", name: id}
+    with pytest.raises(ConfigError, match=f"^{name} (is a text of 1 to 255 characters|has neither NUL nor lone)"):
+        Agent("a", model=model, memory=Memory()).stream("hi", **options)
+    assert model.requests == []
+
+
+@pytest.mark.parametrize("id", ["x" * 256, "a\0b"])
+def test_a_message_with_such_an_id_is_refused_in_a_thread(id: str) -> None:
+    agent = Agent("a", model=one_answer(), memory=Memory())
+    with pytest.raises(ConfigError, match=r"^the id of a message (is|has)"):
+        agent.stream([{"id": id, "role": "user", "content": "hi"}], thread_id="t")
+
+
+async def test_the_id_of_a_message_is_anything_where_nothing_is_kept() -> None:
+    agent = Agent("a", model=one_answer())
+    assert (await agent.generate([{"id": "x" * 256, "role": "user", "content": "hi"}])).text == "a"
 
 
 async def test_generate_refuses_what_stream_refuses() -> None:

@@ -8,7 +8,7 @@ from types import UnionType
 from typing import Any, Generic, TypeAlias, TypedDict, Unpack, cast
 
 from riverrun.agent.cancellation import Cancellation
-from riverrun.agent.checks import check_options
+from riverrun.agent.checks import check_message_ids, check_options
 from riverrun.agent.choice import checked_choice, offered
 from riverrun.agent.completion import TaskComplete
 from riverrun.agent.delegate import agents_of, delegate
@@ -286,6 +286,8 @@ class Agent(Generic[Out]):
             agent.use_store(self.store)
         tools = {**self.tools, **own}
         given = to_messages(input)
+        if "thread_id" in options:
+            check_message_ids(given)
         active = options.get("active_tools")
         retries = options.get("max_retries")
         processors = options.get("processors")

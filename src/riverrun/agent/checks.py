@@ -8,8 +8,10 @@ from typing import TypeAlias, cast
 from riverrun.agent.completion import TaskComplete
 from riverrun.agent.keeping import Memory
 from riverrun.agent.source_tool import is_source
+from riverrun.chunks import Message
 from riverrun.errors import ConfigError
 from riverrun.processors import Processor
+from riverrun.store.checks import check_id
 from riverrun.tools import Tool
 from riverrun.types import Settings, Timeout
 
@@ -19,15 +21,20 @@ Check: TypeAlias = Callable[[object], bool]
 def check_options(options: Mapping[str, object]) -> None:
     """Raises ConfigError for the first option that has a value it cannot have. None is no value."""
     for name, value in options.items():
-        if value is None or name not in _CHECKS:
-            continue
-        wanted, fits = _CHECKS[name]
-        if not fits(value):
-            raise ConfigError(f"{name} is {wanted}, not {value!r:.80}")
+        if value is not None and name in _IDS:
+            check_id(name, value)
+        elif value is not None and name in _CHECKS:
+            wanted, fits = _CHECKS[name]
+            if not fits(value):
+                raise ConfigError(f"{name} is {wanted}, not {value!r:.80}")
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and value != ""
+def check_message_ids(messages: Sequence[Message]) -> None:
+    """Raises ConfigError for an id under which a message cannot be kept in its thread."""
+    for message in messages:
+        id = getattr(message, "id", None)
+        if isinstance(id, str) and id:  # without one it is kept under an id of the run's
+            check_id("the id of a message", id)
 
 
 def _list_of(fits: Check) -> Check:
@@ -72,9 +79,9 @@ def _is_string(value: object) -> bool:
 
 _TEXTS = ("a text or a list of texts", _one_or_more(_is_string))
 _FUNCTION: tuple[str, Check] = ("a function", callable)
+_IDS = ("name", "run_id", "thread_id", "resource_id")
+"""What stores have as keys, an agent's name among them: a run may have to be kept at any time."""
 _CHECKS: dict[str, tuple[str, Check]] = {
-    "name": ("a text", _is_text),
-    "run_id": ("a text", _is_text),
     "instructions": _TEXTS,
     "system": _TEXTS,
     "tools": ("a list of functions, Tools, Agents and other Sources", _list_of(_is_tool)),
