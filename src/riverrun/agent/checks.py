@@ -10,6 +10,7 @@ from riverrun.agent.keeping import Memory
 from riverrun.agent.source_tool import is_source
 from riverrun.chunks import Message
 from riverrun.errors import ConfigError
+from riverrun.numbers import is_whole
 from riverrun.processors import Processor
 from riverrun.store.checks import check_id
 from riverrun.tools import Tool
@@ -52,7 +53,7 @@ def _one_or_more(fits: Check) -> Check:
 
 
 def _at_least(least: int) -> Check:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+    return lambda value: is_whole(value, least=least)
 
 
 def _is_mapping(value: object) -> bool:

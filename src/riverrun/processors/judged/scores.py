@@ -7,6 +7,7 @@ from typing import Any
 
 from riverrun.chunks.envelope import is_object
 from riverrun.errors import ConfigError
+from riverrun.numbers import is_number
 from riverrun.processors.judged.judge import JudgeError, Question, object_schema
 
 _LONGEST_REASON = 300
@@ -49,6 +50,6 @@ def checked_threshold(threshold: float) -> float:
 
 def as_score(value: object) -> float:
     """A judge's number. Raises JudgeError for anything but one from 0 to 1."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
+    if is_number(value) and 0 <= value <= 1:
         return float(value)
     raise JudgeError("the judge gave a score that is no number from 0 to 1")
