@@ -43,8 +43,8 @@ def findings(answer: Mapping[str, Any], scores: Mapping[str, float]) -> dict[str
 
 def checked_threshold(threshold: float) -> float:
     """Raises ConfigError unless 0 < threshold <= 1."""
-    if not 0 < threshold <= 1:
-        raise ConfigError(f"a threshold is more than 0 and at most 1, not {threshold}")
+    if not (is_number(threshold) and 0 < threshold <= 1):
+        raise ConfigError(f"a threshold is more than 0 and at most 1, not {threshold!r:.80}")
     return threshold
 
 
