@@ -112,6 +112,7 @@ async def test_max_steps_of_none_leave_the_agents() -> None:
         ({"max_steps": 0}, "max_steps is a whole number from 1 on, not 0"),
         ({"tool_concurrency": 0}, "tool_concurrency is a whole number from 1 on, not 0"),
         ({"max_retries": -1}, "max_retries is a whole number from 0 on, not -1"),
+        ({"max_processor_retries": "x"}, "max_processor_retries is a whole number from 0 on, not 'x'"),
         ({"active_tools": ["look", "nope"]}, "active_tools names no tool of the run: nope"),
         ({"tools": [look, look]}, "two tools are named 'look'"),
         ({"context": 5}, "an input is a text"),
@@ -150,10 +151,19 @@ async def test_generate_refuses_what_stream_refuses() -> None:
         await Agent("a", model=one_answer()).generate("hi", max_steps=0)
 
 
-@pytest.mark.parametrize("options", [{"max_retries": -1}, {"tool_concurrency": 0}, {"max_steps": 0}])
+@pytest.mark.parametrize(
+    "options",
+    [{"max_retries": -1}, {"tool_concurrency": 0}, {"max_steps": 0}, {"max_processor_retries": "x"}],
+)
 def test_an_agent_whose_limits_cannot_work_is_refused(options: Any) -> None:
     with pytest.raises(ConfigError, match="is a whole number from"):
         Agent("a", model=one_answer(), **options)
+
+
+@pytest.mark.parametrize("lease", [0, -1, "x", True, float("nan"), 86_401])
+def test_a_lease_that_no_store_takes_is_refused(lease: Any) -> None:
+    with pytest.raises(ConfigError, match="a lease lasts up to 86400 seconds"):
+        Agent("a", model=one_answer(), lease=lease)
 
 
 async def test_settings_of_a_run_are_laid_over_the_agents() -> None:

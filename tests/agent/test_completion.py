@@ -291,11 +291,21 @@ async def test_a_cancellation_reaches_the_scorers() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"scorers": []}, {"scorers": ["judge"]}, {"scorers": [is_long], "strategy": "most"}]
+    ("options", "told"),
+    [
+        ({"scorers": []}, "scorers is a list of at least one"),
+        ({"scorers": is_long}, "scorers is a list of at least one"),
+        ({"scorers": "judge"}, "scorers is a list of at least one"),
+        ({"scorers": ["judge"]}, "a scorer is a function of a Candidate or a Scorer, not 'judge'"),
+        ({"scorers": [Scorer("judge", id="s")]}, "a scorer is a function of a Candidate or a Scorer, not 'judge'"),  # type: ignore[arg-type]
+        ({"strategy": "most"}, 'strategy is "all" or "any", not \'most\''),
+        ({"timeout": "5"}, "timeout is a positive number of seconds, not '5'"),
+        ({"timeout": 0}, "timeout is a positive number of seconds, not 0"),
+    ],
 )
-def test_what_cannot_work_is_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError):
-        TaskComplete(**options)
+def test_what_cannot_work_is_refused(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        TaskComplete(**{"scorers": [is_long], **options})
 
 
 def test_an_option_that_is_no_task_complete_is_refused() -> None:

@@ -28,6 +28,7 @@ from riverrun.processors import Processor
 from riverrun.processors.overlay import laid_over, merged
 from riverrun.store import AnyStore, InMemoryStore, Page, Snapshot
 from riverrun.store.any_store import check_store
+from riverrun.store.checks import check_lease
 from riverrun.streams import Log
 from riverrun.structured import OutputType, StructuredOutput
 from riverrun.structured.output_type import Out
@@ -161,9 +162,11 @@ class Agent(Generic[Out]):
                 "max_retries": max_retries,
                 "tool_concurrency": tool_concurrency,
                 "processors": processors,
+                "max_processor_retries": max_processor_retries,
                 "memory": memory,
             }
         )
+        check_lease(lease)
         listed = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
         if not listed:
             raise ConfigError(f"agent '{name}' needs at least one model")

@@ -89,6 +89,7 @@ _CHECKS: dict[str, tuple[str, Check]] = {
     "active_tools": ("a list of tool names", _list_of(_is_string)),
     "max_steps": ("a whole number from 1 on", _at_least(1)),
     "max_retries": ("a whole number from 0 on", _at_least(0)),
+    "max_processor_retries": ("a whole number from 0 on", _at_least(0)),
     "tool_concurrency": ("a whole number from 1 on", _at_least(1)),
     "stop_when": ("a function of the steps, or a list of these", _one_or_more(callable)),
     "prepare_step": _FUNCTION,

@@ -12,6 +12,7 @@ from typing import Any, Literal, SupportsFloat, TypeAlias
 
 from riverrun.chunks import IsTaskCompletePayload, Message, ScorerResult, ToolCallPart
 from riverrun.errors import ConfigError
+from riverrun.numbers import is_number
 from riverrun.streams import in_thread, is_coroutine_function, run_all
 
 
@@ -64,7 +65,7 @@ class TaskComplete:
 
     With the strategy "all" each has to pass, with "any" one. When they do not, the model is told why and goes on,
     within the run's steps. Scorers that are plain functions run in threads. `timeout` bounds the scorers together, in
-    seconds; one that fails or is late scores 0. Raises ConfigError without scorers.
+    seconds; one that fails or is late scores 0. Raises ConfigError for what cannot work.
     """
 
     scorers: Sequence[Scorer | Judge]
@@ -74,10 +75,7 @@ class TaskComplete:
     _scorers: Sequence[Scorer] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.scorers:
-            raise ConfigError("TaskComplete needs at least one scorer")
-        if self.strategy not in ("all", "any"):
-            raise ConfigError(f'TaskComplete: strategy is "all" or "any", not {self.strategy!r}')
+        _check(self)
         object.__setattr__(self, "_scorers", [_scorer(item) for item in self.scorers])
 
     async def check(self, candidate: Candidate, *, is_last: bool) -> IsTaskCompletePayload:
@@ -165,11 +163,22 @@ def _too_late(scorer: Scorer) -> ScorerResult:
     )
 
 
+def _check(settings: Any) -> None:  # callers may give anything
+    scorers, strategy, timeout = settings.scorers, settings.strategy, settings.timeout
+    if not isinstance(scorers, Sequence) or isinstance(scorers, str) or not scorers:
+        raise ConfigError(f"TaskComplete: scorers is a list of at least one, not {scorers!r:.80}")
+    if strategy not in ("all", "any"):
+        raise ConfigError(f'TaskComplete: strategy is "all" or "any", not {strategy!r:.80}')
+    if not (is_number(timeout) and timeout > 0):
+        raise ConfigError(f"TaskComplete: timeout is a positive number of seconds, not {timeout!r:.80}")
+
+
 def _scorer(item: Scorer | Judge) -> Scorer:
+    judge = item.judge if isinstance(item, Scorer) else item
+    if not callable(judge):
+        raise ConfigError(f"a scorer is a function of a Candidate or a Scorer, not {judge!r:.80}")
     if isinstance(item, Scorer):
         return item
-    if not callable(item):
-        raise ConfigError(f"a scorer is a function of a Candidate or a Scorer, not {item!r:.80}")
     name = getattr(item, "__name__", type(item).__name__)
     return Scorer(item, id=getattr(item, "id", name), name=getattr(item, "name", name))
 
