@@ -79,9 +79,10 @@ class PythonType:
             raise ConfigError(f"{name}: {first_line}") from error
         self.json_schema: Mapping[str, Any] = without_titles(schema)
 
-    def validate(self, value: object, /) -> Any:
+    def validate(self, value: object, /, *, strict: bool = False) -> Any:
+        """`strict`: the value is to be of the type already, and nothing is coerced."""
         try:
-            return self._adapter.validate_python(value)
+            return self._adapter.validate_python(value, strict=strict or None)
         except ValidationError as error:
             found = error.errors(include_url=False, include_context=False, include_input=False)
             raise Mismatch([Fault(fault["loc"], fault["msg"]) for fault in found]) from None

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Generic, cast, overload
 
 import msgspec
@@ -16,7 +17,7 @@ from typing_extensions import TypeVar
 from riverrun.chunks.envelope import is_object
 from riverrun.chunks.partial_json import PartialJson
 from riverrun.errors import ConfigError
-from riverrun.schema import validator
+from riverrun.schema import Fault, Mismatch, PythonType, validator
 from riverrun.structured.partial import partial_array, partial_choice, partial_value
 from riverrun.structured.shape import Kind, closed, kind_of, with_own_top, wrapped
 from riverrun.structured.strict import strict_schema, without_nulls
@@ -99,6 +100,17 @@ class OutputType(Generic[Out]):
         value = self.unwrapped(answer)
         validated = self._validator.validate(without_nulls(value, self._schema) if strict else value)
         return cast("Out", validated)
+
+    def check(self, value: object) -> None:
+        """Raises Mismatch for what is no value of the type, as `validate` gives it; TypeError when it has no JSON."""
+        json = self.dump(cast("Out", value))
+        if not isinstance(self._validator, PythonType):
+            self._validator.validate(json)
+            return
+        with suppress(AttributeError, LookupError, TypeError):  # of a validator that is for JSON alone
+            read = self._validator.validate(value, strict=True)
+            if read != value:  # pydantic takes a dict for a model
+                raise Mismatch([Fault((), f"{value!r:.80} is read as {read!r:.80}, which is to be given")])
 
     def unwrapped(self, answer: object) -> Any:
         """The JSON value that an answer holds."""
