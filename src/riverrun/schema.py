@@ -93,6 +93,8 @@ class JsonSchema:
 
     def __init__(self, schema: Mapping[str, Any], *, name: str) -> None:
         """Compile the schema, which must stand for itself: one that refers to a file or the network is refused."""
+        if not isinstance(schema, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigError(f"{name}: a JSON Schema is a mapping, not {schema!r:.80}")
         self.json_schema = schema
         try:
             self._compiled = jsonschema_rs.validator_for(dict(schema), mask="value", offline=True)

@@ -10,6 +10,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from riverrun import Agent, ConfigError, ModelError, NamedTool, Run, Settings, Timeout, ToolContext, tool
 from riverrun.agent import Memory
@@ -355,6 +356,41 @@ async def test_an_answer_that_fits_reaches_the_tool() -> None:
     await suspended(agent)
     run = await agent.resume_stream({"n": 3}, run_id="r")
     assert (await run.tool_results)[0].payload.result == 3
+
+
+class Night(BaseModel):
+    on: date
+    rooms: int = 1
+
+
+async def test_an_answer_may_be_a_value_of_a_type() -> None:
+    got: list[Any] = []
+
+    @tool(resume_schema=Night)
+    async def book(ctx: ToolContext) -> str:
+        got.extend([await ctx.suspend("when?"), await ctx.suspend("and then?")])
+        return "booked"
+
+    model = ScriptedModel([calls("book"), says("done")])
+    agent = Agent("a", model=model, tools=[book])
+    asked = await (await suspended(agent)).suspend_payload
+    assert json.loads(asked.resume_schema)["required"] == ["on"]
+    await read(await agent.resume_stream({"on": "2026-12-24"}, run_id="r"))
+    chunks = await read(await agent.resume_stream(Night(on=date(2026, 12, 25), rooms=2), run_id="r"))
+    assert types(chunks)[0] == "tool-result"
+    assert got == [Night(on=date(2026, 12, 24)), Night(on=date(2026, 12, 25), rooms=2)]
+
+
+async def test_an_answer_that_is_no_value_of_the_type_does_not_reach_the_tool() -> None:
+    @tool(resume_schema=int | None)
+    async def count(ctx: ToolContext) -> str:
+        return f"counted {await ctx.suspend('how many?')}"
+
+    model = ScriptedModel([calls("count"), says("I see")])
+    agent = Agent("a", model=model, tools=[count])
+    await suspended(agent)
+    await read(await agent.resume_stream("many", run_id="r"))
+    assert "validation failed for count" in told(model)[0].value["message"]
 
 
 # -- several calls of one step

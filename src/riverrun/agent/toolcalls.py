@@ -194,6 +194,7 @@ class ToolCalls:
             cancelled_event=self.cancelled,
             resumed=said.answers,
             resumed_attempt=said.nested_attempt,
+            answers=tool.answers if tool is not None else None,
             thread_id=self.thread_id,
             resource_id=self.resource_id,
         )

@@ -136,13 +136,13 @@ def _suspended_chunk(
     if (nested := ctx.nested_wait) is not None:  # under the id of this call, by which it is answered
         named = replace(nested.chunk.payload, tool_call_id=call.tool_call_id)
         return replace(nested.chunk, payload=named, run_id=ctx.run_id)
-    schema = tool.resume_schema if tool is not None else None
+    answers = tool.answers if tool is not None else None
     payload = ToolCallSuspendedPayload(
         tool_call_id=call.tool_call_id,
         tool_name=call.tool_name,
         suspend_payload=ctx.question,
         args=call.args,
-        resume_schema=None if schema is None else json_text(schema),
+        resume_schema=None if answers is None else json_text(answers.json_schema),
     )
     return ToolCallSuspendedChunk(payload, run_id=ctx.run_id, from_="AGENT")
 
