@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, cast, overload
@@ -14,6 +15,7 @@ from msgspec import UNSET
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 from typing_extensions import TypeVar
 
+from riverrun.chunks.codec import json_text
 from riverrun.chunks.envelope import is_object
 from riverrun.chunks.partial_json import PartialJson
 from riverrun.errors import ConfigError
@@ -60,8 +62,9 @@ class OutputType(Generic[Out]):
         asked = wrapped(self._schema, self._wrapper) if self._wrapper else self._schema
         self.json_schema = closed(asked)
         self.strict_schema = strict_schema(asked)
-        choices = self._schema.get("enum", [self._schema.get("const")])
-        self._choices = [choice for choice in choices if isinstance(choice, str)]
+        self._all_choices = self._schema.get("enum", [self._schema.get("const")])
+        self._choices = [choice for choice in self._all_choices if isinstance(choice, str)]
+        self._is_text = self.kind == "value" and self._schema.get("type") == "string"
 
     @property
     def begins(self) -> str:
@@ -82,15 +85,28 @@ class OutputType(Generic[Out]):
 
     def bare(self, text: str) -> Any:
         """The answer of a model that wrote a choice or a scalar and nothing else; UNSET: it did not."""
-        text = text.strip()
         if self.kind not in ("enum", "value"):
             return UNSET
+        fenced = _FENCED.fullmatch(text.strip())
+        text = fenced[1] if fenced else text.strip()
         if text in self._choices:
             return text
         try:
-            return msgspec.json.decode(text)
+            value = msgspec.json.decode(text)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return UNSET
+        return UNSET if self._is_text and not isinstance(value, str) else value
+
+    def prose(self, text: str) -> Any:
+        """The answer of a model that wrote no JSON, when a text is wanted; UNSET: none is, or it said nothing."""
+        return (text.strip() or UNSET) if self._is_text else UNSET
+
+    @property
+    def missing(self) -> str:
+        """What is wrong with an answer that holds none of what was asked for."""
+        if self.kind != "enum":
+            return "the answer holds no JSON"
+        return f"the answer is none of {', '.join(map(json_text, self._all_choices))}"
 
     def validate(self, answer: object, *, strict: bool = False) -> Out:
         """Make the value of an answer, in its wrapper or without. Raises Mismatch, which says all that is wrong.
@@ -124,6 +140,7 @@ class OutputType(Generic[Out]):
             raise TypeError(f"a value of type {type(value).__name__} has no JSON form: {error}") from error
 
 
+_FENCED = re.compile(r"```\w*\s*\n(.*?)\s*```", re.DOTALL)
 _WRAPPERS: dict[Kind, str] = {"object": "", "array": "elements", "enum": "result", "value": "result"}
 
 
