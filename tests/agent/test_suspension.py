@@ -667,6 +667,17 @@ async def test_a_run_that_cannot_be_kept_fails_instead_of_waiting_for_nothing() 
     assert of(ToolCallSuspendedChunk, chunks) == []
 
 
+async def test_an_option_that_cannot_be_kept_is_named_when_the_run_is_to_wait() -> None:
+    options: dict[str, Any] = {"max_steps": 3, "provider_options": {"openai": {"callback": object()}}}
+    run = agent_of(asks("a"), tools=[ask]).stream("hi", **options)
+    error = of(ErrorChunk, await read(run))[0].payload.error
+    assert str(error) == (
+        "the option provider_options, which is kept while the run waits, has no JSON form: "
+        "at openai.callback, a value of type object"
+    )
+    assert (await agent_of(says("done")).generate("hi", **options)).text == "done"
+
+
 # -- what the resumed run is
 
 SENT: dict[str, Any] = {

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
+from riverrun.agent.saved_options import check_saved
 from riverrun.agent.sharing import shared, unshared
 from riverrun.agent.shortening import shortened
 from riverrun.agent.step import Answer
@@ -64,6 +65,7 @@ class SavedRun:
 
     def state(self) -> dict[str, Any]:
         """The run as JSON values. Raises TypeError when the program put something into it that has no JSON form."""
+        check_saved(self.options)
         members: dict[str, Any] = {
             "messageId": self.message_id,
             "system": messages_value(self.system),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from riverrun.tools.validation import check_json
 from riverrun.types import NamedTool, Settings, Timeout
 
 _AS_THEY_ARE = (
@@ -38,6 +39,12 @@ def saved_options(options: Mapping[str, Any]) -> dict[str, Any]:
     elif isinstance(output, Sequence):
         saved["output"] = [*output]
     return saved
+
+
+def check_saved(saved: Mapping[str, Any]) -> None:
+    """Raises TypeError for an option without a JSON form: it names the option, and where in it the culprit is."""
+    for name, value in saved.items():
+        check_json(value, what=f"the option {name}, which is kept while the run waits,")
 
 
 def restored_options(saved: Mapping[str, Any]) -> dict[str, Any]:
