@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
@@ -160,11 +161,16 @@ async def test_an_answer_is_given_as_json_in_this_process_as_in_any() -> None:
     assert (await run.tool_results)[0].payload.result == 'when? {"day": "2026-12-24", "pair": [1, 2]}'
 
 
+class Price(BaseModel):
+    euros: float
+
+
 async def test_an_answer_that_is_no_json_is_refused_and_the_run_waits_on() -> None:
     agent = agent_of(asks("sure?"), says("done"), tools=[ask])
     await suspended(agent)
-    with pytest.raises(ConfigError, match="the answer to a call must be JSON"):
-        await agent.resume_stream(object(), run_id="r")
+    for answer in (object(), math.nan, {"rooms": [1, math.inf]}, Price(euros=-math.inf)):
+        with pytest.raises(ConfigError, match="the answer to a call must be JSON"):
+            await agent.resume_stream(answer, run_id="r")
     assert await (await agent.resume_stream("yes", run_id="r")).text == "done"
 
 

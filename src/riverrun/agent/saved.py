@@ -33,7 +33,7 @@ from riverrun.chunks import (
     from_value,
     to_value,
 )
-from riverrun.chunks.codec import json_value
+from riverrun.chunks.codec import exact_json_value
 from riverrun.errors import ConfigError
 from riverrun.store import PendingCall
 from riverrun.types import Model
@@ -165,7 +165,7 @@ def _decision(data: Any) -> tuple[bool, str | None]:
 def _as_json(data: Any) -> Any:
     """The answer as the tool is given it, in this process as in another."""
     try:
-        return json_value(data)
+        return exact_json_value(data)
     except TypeError as error:
         raise ConfigError(f"the answer to a call must be JSON: {error}") from error
 
