@@ -117,6 +117,11 @@ async def test_without_a_store_runs_wait_in_memory() -> None:
         assert await (await app.resume_stream("yes", run_id=run.run_id)).text == "Fine."
 
 
+def test_what_is_no_store_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"a store is .*, not int"):
+        App([], store=5)  # type: ignore[arg-type]
+
+
 def test_two_agents_of_one_name_are_refused() -> None:
     with pytest.raises(ConfigError, match="two agents are named 'asker'"):
         App([asking(), asking()])

@@ -10,6 +10,7 @@ from riverrun.agent import Agent, Run
 from riverrun.agent.agent import ResumeOptions
 from riverrun.errors import ConfigError, RunNotSuspendedError
 from riverrun.store import AnyStore, InMemoryStore
+from riverrun.store.any_store import check_store
 
 _CLOSED = "the store is opened by `async with App(…) as app`"
 
@@ -23,7 +24,8 @@ class App:
     `store` is a URL ("sqlite:///file.db", "postgresql://…"), which is opened when the block is entered and closed when
     it is left, or a store of the caller's own; in memory without one. Runs under way when the block is left end then;
     those of them that were resumed wait on in the store. Every process with the same agents and the same database can
-    resume the runs of all. Raises ConfigError for two agents of one name.
+    resume the runs of all. Raises ConfigError for two agents of one name and for what is no
+    store.
     """
 
     def __init__(self, agents: Sequence[Agent], *, store: str | AnyStore | None = None) -> None:
@@ -34,6 +36,8 @@ class App:
             self._agents[agent.name] = agent
         self._url = store if isinstance(store, str) else None
         self._store: AnyStore | None = None if isinstance(store, str) else store or InMemoryStore()
+        if self._store is not None:
+            check_store(self._store)
         self._opened: Any = None
 
     @property

@@ -79,9 +79,10 @@ class PythonType:
             raise ConfigError(f"{name}: {first_line}") from error
         self.json_schema: Mapping[str, Any] = without_titles(schema)
 
-    def validate(self, value: object, /) -> Any:
+    def validate(self, value: object, /, *, strict: bool = False) -> Any:
+        """`strict`: the value is to be of the type already, and nothing is coerced."""
         try:
-            return self._adapter.validate_python(value)
+            return self._adapter.validate_python(value, strict=strict or None)
         except ValidationError as error:
             found = error.errors(include_url=False, include_context=False, include_input=False)
             raise Mismatch([Fault(fault["loc"], fault["msg"]) for fault in found]) from None
@@ -92,6 +93,8 @@ class JsonSchema:
 
     def __init__(self, schema: Mapping[str, Any], *, name: str) -> None:
         """Compile the schema, which must stand for itself: one that refers to a file or the network is refused."""
+        if not isinstance(schema, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigError(f"{name}: a JSON Schema is a mapping, not {schema!r:.80}")
         self.json_schema = schema
         try:
             self._compiled = jsonschema_rs.validator_for(dict(schema), mask="value", offline=True)

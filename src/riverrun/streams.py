@@ -86,7 +86,7 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
     """Call a function in a thread of its own, with the caller's context variables, and give what it returns or raises.
 
     No pool, so that functions that hang keep no others waiting; and a daemon, so that one left behind by a cancellation
-    keeps no program from ending.
+    keeps no program from ending. What no future can hold, StopIteration and SystemExit, is raised as RuntimeError.
     """
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()
@@ -100,13 +100,27 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
         try:
             outcome: object = function(*arguments)
         except BaseException as error:
-            set_result, outcome = result.set_exception, error
+            set_result, outcome = result.set_exception, _for_future(error)
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, set_result, outcome)
 
     run = contextvars.copy_context().run
-    threading.Thread(target=run, args=(work,), name=f"riverrun {function.__name__}", daemon=True).start()
+    name = getattr(function, "__name__", type(function).__name__)
+    threading.Thread(target=run, args=(work,), name=f"riverrun {name}", daemon=True).start()
     return await result
+
+
+def _for_future(error: BaseException) -> BaseException:
+    if not isinstance(error, StopIteration | SystemExit):
+        return error
+    substitute = RuntimeError(f"the function raised {type(error).__name__}")
+    substitute.__cause__ = error
+    return substitute
+
+
+def is_coroutine_function(function: Callable[..., Any]) -> bool:
+    """Whether it is `async def`, or an object whose `__call__` is."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 async def run_all(works: Sequence[Callable[[], Coroutine[Any, Any, None]]], *, limit: int) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from riverrun.chunks import ChunkType, Message
 from riverrun.errors import ConfigError
+from riverrun.numbers import is_number
 
 Stream: TypeAlias = AsyncIterator[ChunkType]
 """Chunks, one after the other."""
@@ -73,7 +74,7 @@ class Timeout:
 
     def __post_init__(self) -> None:
         for name, value in (("total", self.total), ("step", self.step), ("first_chunk", self.first_chunk)):
-            if value is not None and not (_is_number(value) and 0 < value < math.inf):
+            if value is not None and not (is_number(value) and 0 < value < math.inf):
                 raise ConfigError(f"Timeout: {name} is a positive number of seconds, not {value!r}")
 
 
@@ -94,17 +95,9 @@ class Settings:
     headers: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
-        for name in (
-            "max_output_tokens",
-            "temperature",
-            "top_p",
-            "top_k",
-            "presence_penalty",
-            "frequency_penalty",
-            "seed",
-        ):
+        for name in _NUMBERS:
             value: object = getattr(self, name)
-            if value is not None and not _is_number(value):
+            if value is not None and not is_number(value):
                 raise ConfigError(f"Settings: {name} is a number, not {value!r}")
         if self.max_output_tokens is not None and self.max_output_tokens < 1:
             raise ConfigError(f"Settings: max_output_tokens is at least 1, not {self.max_output_tokens}")
@@ -113,10 +106,6 @@ class Settings:
 
 
 _NUMBERS = ("max_output_tokens", "temperature", "top_p", "top_k", "presence_penalty", "frequency_penalty", "seed")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

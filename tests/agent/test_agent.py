@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from riverrun import Agent, ConfigError, Settings, Source, Timeout, client_tool, step_count_is, tool
+from riverrun import Agent, ConfigError, Memory, Settings, Source, Timeout, client_tool, step_count_is, tool
 from riverrun.agent import RunOptions
 from riverrun.chunks import SystemMessage
 from riverrun.models import ScriptedModel
+from riverrun.store import InMemoryStore
 from tests.agent.scripts import agent_of, calls, read, says
 
 
@@ -27,7 +28,8 @@ def one_answer() -> ScriptedModel:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": ""}, "name is a text"),
+        ({"name": ""}, "name is a text of 1 to 255 characters, not ''"),
+        ({"name": "a\0b"}, "name has neither NUL"),
         ({"model": []}, "needs at least one model"),
         ({"model": "gpt-5"}, "unknown model 'gpt-5'"),
         ({"model": None}, "a model is a name or has stream, model_id and provider"),
@@ -39,6 +41,16 @@ def one_answer() -> ScriptedModel:
 def test_an_agent_that_cannot_work_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Agent(**{"name": "a", "model": one_answer(), **options})
+
+
+@pytest.mark.parametrize("store", ["postgresql://ada:secret@host/db", 5, InMemoryStore])
+def test_what_is_no_store_is_refused_and_a_url_is_not_shown(store: Any) -> None:
+    with pytest.raises(ConfigError, match=r"await Store\.open\(url\), or .* App\(agents, store=url\)") as caught:
+        Agent("a", model=one_answer(), store=store)
+    assert f"not {type(store).__name__}:" in str(caught.value)
+    assert "secret" not in str(caught.value)
+    with pytest.raises(ConfigError, match="a store is"):
+        Agent("a", model=one_answer()).use_store(store)
 
 
 def test_an_agent_is_a_source_of_chunks() -> None:
@@ -100,6 +112,7 @@ async def test_max_steps_of_none_leave_the_agents() -> None:
         ({"max_steps": 0}, "max_steps is a whole number from 1 on, not 0"),
         ({"tool_concurrency": 0}, "tool_concurrency is a whole number from 1 on, not 0"),
         ({"max_retries": -1}, "max_retries is a whole number from 0 on, not -1"),
+        ({"max_processor_retries": "x"}, "max_processor_retries is a whole number from 0 on, not 'x'"),
         ({"active_tools": ["look", "nope"]}, "active_tools names no tool of the run: nope"),
         ({"tools": [look, look]}, "two tools are named 'look'"),
         ({"context": 5}, "an input is a text"),
@@ -111,15 +124,46 @@ def test_an_option_that_cannot_work_is_refused_at_once(options: Any, message: st
         Agent("a", model=model, tools=[look]).stream("hi", **options)
 
 
+@pytest.mark.parametrize("name", ["run_id", "thread_id", "resource_id"])
+@pytest.mark.parametrize("id", [42, "", "x" * 256, "a\0b", "a\ud800b"])
+def test_an_id_that_no_store_takes_is_refused_before_the_model_is_asked(name: str, id: Any) -> None:
+    model = one_answer()
+    options: Any = {"run_id": "r", "thread_id": "t", "resource_id": "ada", name: id}
+    with pytest.raises(ConfigError, match=f"^{name} (is a text of 1 to 255 characters|has neither NUL nor lone)"):
+        Agent("a", model=model, memory=Memory()).stream("hi", **options)
+    assert model.requests == []
+
+
+@pytest.mark.parametrize("id", ["x" * 256, "a\0b"])
+def test_a_message_with_such_an_id_is_refused_in_a_thread(id: str) -> None:
+    agent = Agent("a", model=one_answer(), memory=Memory())
+    with pytest.raises(ConfigError, match=r"^the id of a message (is|has)"):
+        agent.stream([{"id": id, "role": "user", "content": "hi"}], thread_id="t")
+
+
+async def test_the_id_of_a_message_is_anything_where_nothing_is_kept() -> None:
+    agent = Agent("a", model=one_answer())
+    assert (await agent.generate([{"id": "x" * 256, "role": "user", "content": "hi"}])).text == "a"
+
+
 async def test_generate_refuses_what_stream_refuses() -> None:
     with pytest.raises(ConfigError, match="max_steps"):
         await Agent("a", model=one_answer()).generate("hi", max_steps=0)
 
 
-@pytest.mark.parametrize("options", [{"max_retries": -1}, {"tool_concurrency": 0}, {"max_steps": 0}])
+@pytest.mark.parametrize(
+    "options",
+    [{"max_retries": -1}, {"tool_concurrency": 0}, {"max_steps": 0}, {"max_processor_retries": "x"}],
+)
 def test_an_agent_whose_limits_cannot_work_is_refused(options: Any) -> None:
     with pytest.raises(ConfigError, match="is a whole number from"):
         Agent("a", model=one_answer(), **options)
+
+
+@pytest.mark.parametrize("lease", [0, -1, "x", True, float("nan"), 86_401])
+def test_a_lease_that_no_store_takes_is_refused(lease: Any) -> None:
+    with pytest.raises(ConfigError, match="a lease lasts up to 86400 seconds"):
+        Agent("a", model=one_answer(), lease=lease)
 
 
 async def test_settings_of_a_run_are_laid_over_the_agents() -> None:

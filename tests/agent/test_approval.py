@@ -55,7 +55,7 @@ class Till:
         self.looked += 1
         return "seen"
 
-    def paying(self, requires_approval: Approval = True) -> Tool:
+    def paying(self, requires_approval: Approval | None = True) -> Tool:
         return tool(requires_approval=requires_approval)(self.pay)
 
 
@@ -210,7 +210,7 @@ async def test_a_function_that_fails_lets_no_call_through(agent_wide: bool) -> N
     agent = Agent(
         "a",
         model=ScriptedModel([pays(5), says("done")]),
-        tools=[till.paying(False if agent_wide else fails)],
+        tools=[till.paying(None if agent_wide else fails)],
         require_tool_approval=fails if agent_wide else False,
     )
     assert await waits_for(agent.stream("hi", run_id="r")) == ["p1"]
@@ -231,16 +231,18 @@ async def test_what_the_function_makes_of_the_arguments_does_not_reach_the_tool(
 @pytest.mark.parametrize(
     ("own", "agent_wide", "paid"),
     [
-        (False, True, []),
-        (False, lambda arguments, ctx: ctx.tool_name == "pay", []),
-        (False, lambda arguments, ctx: False, [5]),
+        (None, True, []),
+        (None, lambda arguments, ctx: ctx.tool_name == "pay", []),
+        (None, lambda arguments, ctx: False, [5]),
+        (False, True, [5]),
+        (False, lambda arguments, ctx: True, [5]),
         (True, False, []),
         (True, lambda arguments, ctx: False, []),
         (is_much, True, [5]),
     ],
 )
 async def test_the_agent_speaks_for_tools_that_say_nothing_themselves(
-    own: Approval, agent_wide: Approval, paid: list[int]
+    own: Approval | None, agent_wide: Approval, paid: list[int]
 ) -> None:
     till = Till()
     model = ScriptedModel([pays(5), says("done")])
@@ -272,6 +274,15 @@ async def test_a_function_that_is_not_given_again_lets_no_call_through(given_aga
     again: dict[str, Any] = {"require_tool_approval": is_much} if given_again else {}
     await read(await agent.approve_tool_call(run_id="r", **again))
     assert till.paid == paid
+
+
+async def test_a_tool_that_needs_no_approval_runs_beside_one_that_waits_for_it() -> None:
+    till = Till()
+    model = ScriptedModel([[*pays(5)[:-1], *calls("look")], says("done")])
+    looking = tool(requires_approval=False)(till.look)
+    agent = Agent("a", model=model, tools=[till.pay, looking], require_tool_approval=True)
+    assert await waits_for(agent.stream("hi", run_id="r")) == ["p1"]
+    assert (till.paid, till.looked) == ([], 1)
 
 
 async def test_calls_that_nobody_here_can_run_do_not_wait_for_approval() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -181,22 +182,65 @@ async def test_scorers_may_be_coroutine_functions_and_are_asked_side_by_side() -
     assert (await agent_of(says("x")).generate("what?", task_complete=task_complete)).status == "success"
 
 
-@pytest.mark.parametrize("answer", ["nonsense", None])
-async def test_a_scorer_that_answers_nonsense_does_not_pass(answer: Any) -> None:
+async def test_a_scorer_may_be_a_plain_object_and_may_give_what_is_to_be_awaited() -> None:
+    class Judge:
+        def __call__(self, _: Candidate) -> bool:
+            return True
+
+    class LaterJudge:
+        async def __call__(self, _: Candidate) -> bool:
+            return True
+
+    task_complete = TaskComplete(scorers=[Judge(), LaterJudge(), lambda candidate: LaterJudge()(candidate)])
+    (check,) = checks(await read(agent_of(says("x")).stream("what?", task_complete=task_complete)))
+    assert check.passed
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("nonsense", "a scorer gives Score(…), a number or a bool, not 'nonsense'"),
+        ("1", "a scorer gives Score(…), a number or a bool, not '1'"),
+        (None, "a scorer gives Score(…), a number or a bool, not None"),
+        (float("nan"), "Score: score is a finite number, not nan"),
+    ],
+)
+async def test_a_scorer_that_answers_nonsense_does_not_pass(answer: Any, told: str) -> None:
     task_complete = TaskComplete(scorers=[Scorer(lambda _: answer, id="s")])
     (check,) = checks(await read(agent_of(says("x")).stream("what?", task_complete=task_complete, max_steps=1)))
     assert check.results is not None
     assert (check.results[0].score, check.results[0].errored) == (0, True)
+    assert check.results[0].reason == f"ConfigError: {told}"
+
+
+@pytest.mark.parametrize(
+    ("score", "told"),
+    [
+        (("1",), "Score: score is a finite number, not '1'"),
+        ((None,), "Score: score is a finite number, not None"),
+        ((0.2, 5), "Score: reason is a text, not 5"),
+    ],
+)
+async def test_a_score_that_is_none_does_not_pass_and_fails_no_run(score: Any, told: str) -> None:
+    task_complete = TaskComplete(scorers=[Scorer(lambda _: Score(*score), id="s")])
+    run = agent_of(says("x")).stream("what?", task_complete=task_complete, max_steps=1)
+    (check,) = checks(await read(run))
+    assert check.results is not None
+    assert (check.results[0].score, check.results[0].reason) == (0, f"ConfigError: {told}")
+    assert run.status == "success"
 
 
 async def test_a_scorer_that_raises_does_not_pass_and_fails_no_run() -> None:
     def judge(_: Candidate) -> bool:
         raise ValueError("a bug of mine")
 
-    run = agent_of(says("x")).stream("what?", task_complete=TaskComplete(scorers=[judge, is_long]), max_steps=1)
+    def ends(_: Candidate) -> bool:
+        raise StopIteration
+
+    run = agent_of(says("x")).stream("what?", task_complete=TaskComplete(scorers=[judge, ends, is_long]), max_steps=1)
     (check,) = checks(await read(run))
     assert check.results is not None
-    assert [(result.score, result.errored) for result in check.results] == [(0, True), (0, None)]
+    assert [(result.score, result.errored) for result in check.results] == [(0, True), (0, True), (0, None)]
     assert check.results[0].reason == "ValueError: a bug of mine"
     assert run.status == "success"
 
@@ -212,6 +256,20 @@ async def test_a_scorer_that_is_too_late_does_not_pass() -> None:
     assert check.results is not None
     assert [(result.passed, result.errored) for result in check.results] == [(True, None), (False, True)]
     assert check.results[1].reason == "it took too long"
+
+
+async def test_a_scorer_that_is_a_plain_function_blocks_nothing_and_may_be_too_late() -> None:
+    over = threading.Event()
+
+    def judge(_: Candidate) -> bool:
+        return over.wait(10) and threading.current_thread() is threading.main_thread()
+
+    task_complete = TaskComplete(scorers=[judge], timeout=0.01)
+    (check,) = checks(await read(agent_of(says("x")).stream("what?", task_complete=task_complete, max_steps=1)))
+    over.set()
+    assert check.timed_out
+    assert check.results is not None
+    assert check.results[0].reason == "it took too long"
 
 
 async def test_a_cancellation_reaches_the_scorers() -> None:
@@ -233,11 +291,21 @@ async def test_a_cancellation_reaches_the_scorers() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"scorers": []}, {"scorers": ["judge"]}, {"scorers": [is_long], "strategy": "most"}]
+    ("options", "told"),
+    [
+        ({"scorers": []}, "scorers is a list of at least one"),
+        ({"scorers": is_long}, "scorers is a list of at least one"),
+        ({"scorers": "judge"}, "scorers is a list of at least one"),
+        ({"scorers": ["judge"]}, "a scorer is a function of a Candidate or a Scorer, not 'judge'"),
+        ({"scorers": [Scorer("judge", id="s")]}, "a scorer is a function of a Candidate or a Scorer, not 'judge'"),  # type: ignore[arg-type]
+        ({"strategy": "most"}, 'strategy is "all" or "any", not \'most\''),
+        ({"timeout": "5"}, "timeout is a positive number of seconds, not '5'"),
+        ({"timeout": 0}, "timeout is a positive number of seconds, not 0"),
+    ],
 )
-def test_what_cannot_work_is_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError):
-        TaskComplete(**options)
+def test_what_cannot_work_is_refused(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        TaskComplete(**{"scorers": [is_long], **options})
 
 
 def test_an_option_that_is_no_task_complete_is_refused() -> None:

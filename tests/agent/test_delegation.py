@@ -269,6 +269,13 @@ async def fold_of(run: Run) -> Any:
     return fold(nested(await read(run)))
 
 
+async def test_what_a_hook_gives_that_is_no_text_the_model_is_told_as_json() -> None:
+    model = ScriptedModel([hands("do it"), says("done")])
+    counting = delegate(inner(says("ok")), on_end=lambda task: {"words": 1})
+    await outer(model, counting).generate("hi")
+    assert told(model) == [ToolOutput("json", {"words": 1})]
+
+
 async def test_hooks_that_say_nothing_change_nothing() -> None:
     seen: list[str] = []
     model = ScriptedModel([hands("do it"), says("done")])

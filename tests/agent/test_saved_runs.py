@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from typing import Any
 
 import hypothesis.strategies as st
@@ -137,6 +138,8 @@ def test_what_was_sent_to_the_model_is_left_out() -> None:
         ({"max_steps": 3, "instructions": ["a"], "system": "b", "active_tools": []}, None),
         ({"output": {"type": "object"}}, None),
         ({"output": ["yes", "no"]}, None),
+        ({"output": ("yes", "no")}, {"output": ["yes", "no"]}),
+        ({"output": deque(["yes", "no"])}, {"output": ["yes", "no"]}),
         ({"output": int}, {}),
         ({"require_tool_approval": False}, None),
         ({"require_tool_approval": True}, None),

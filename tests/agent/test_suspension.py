@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from riverrun import Agent, ConfigError, ModelError, NamedTool, Run, Settings, Timeout, ToolContext, tool
 from riverrun.agent import Memory
@@ -159,11 +161,16 @@ async def test_an_answer_is_given_as_json_in_this_process_as_in_any() -> None:
     assert (await run.tool_results)[0].payload.result == 'when? {"day": "2026-12-24", "pair": [1, 2]}'
 
 
+class Price(BaseModel):
+    euros: float
+
+
 async def test_an_answer_that_is_no_json_is_refused_and_the_run_waits_on() -> None:
     agent = agent_of(asks("sure?"), says("done"), tools=[ask])
     await suspended(agent)
-    with pytest.raises(ConfigError, match="the answer to a call must be JSON"):
-        await agent.resume_stream(object(), run_id="r")
+    for answer in (object(), math.nan, {"rooms": [1, math.inf]}, Price(euros=-math.inf)):
+        with pytest.raises(ConfigError, match="the answer to a call must be JSON"):
+            await agent.resume_stream(answer, run_id="r")
     assert await (await agent.resume_stream("yes", run_id="r")).text == "done"
 
 
@@ -355,6 +362,41 @@ async def test_an_answer_that_fits_reaches_the_tool() -> None:
     await suspended(agent)
     run = await agent.resume_stream({"n": 3}, run_id="r")
     assert (await run.tool_results)[0].payload.result == 3
+
+
+class Night(BaseModel):
+    on: date
+    rooms: int = 1
+
+
+async def test_an_answer_may_be_a_value_of_a_type() -> None:
+    got: list[Any] = []
+
+    @tool(resume_schema=Night)
+    async def book(ctx: ToolContext) -> str:
+        got.extend([await ctx.suspend("when?"), await ctx.suspend("and then?")])
+        return "booked"
+
+    model = ScriptedModel([calls("book"), says("done")])
+    agent = Agent("a", model=model, tools=[book])
+    asked = await (await suspended(agent)).suspend_payload
+    assert json.loads(asked.resume_schema)["required"] == ["on"]
+    await read(await agent.resume_stream({"on": "2026-12-24"}, run_id="r"))
+    chunks = await read(await agent.resume_stream(Night(on=date(2026, 12, 25), rooms=2), run_id="r"))
+    assert types(chunks)[0] == "tool-result"
+    assert got == [Night(on=date(2026, 12, 24)), Night(on=date(2026, 12, 25), rooms=2)]
+
+
+async def test_an_answer_that_is_no_value_of_the_type_does_not_reach_the_tool() -> None:
+    @tool(resume_schema=int | None)
+    async def count(ctx: ToolContext) -> str:
+        return f"counted {await ctx.suspend('how many?')}"
+
+    model = ScriptedModel([calls("count"), says("I see")])
+    agent = Agent("a", model=model, tools=[count])
+    await suspended(agent)
+    await read(await agent.resume_stream("many", run_id="r"))
+    assert "validation failed for count" in told(model)[0].value["message"]
 
 
 # -- several calls of one step
@@ -631,6 +673,17 @@ async def test_a_run_that_cannot_be_kept_fails_instead_of_waiting_for_nothing() 
     assert of(ToolCallSuspendedChunk, chunks) == []
 
 
+async def test_an_option_that_cannot_be_kept_is_named_when_the_run_is_to_wait() -> None:
+    options: dict[str, Any] = {"max_steps": 3, "provider_options": {"openai": {"callback": object()}}}
+    run = agent_of(asks("a"), tools=[ask]).stream("hi", **options)
+    error = of(ErrorChunk, await read(run))[0].payload.error
+    assert str(error) == (
+        "the option provider_options, which is kept while the run waits, has no JSON form: "
+        "at openai.callback, a value of type object"
+    )
+    assert (await agent_of(says("done")).generate("hi", **options)).text == "done"
+
+
 # -- what the resumed run is
 
 SENT: dict[str, Any] = {
@@ -697,6 +750,12 @@ async def test_a_schema_of_the_answer_is_kept() -> None:
     agent = agent_of(asks("a"), says('{"age": 36}'), tools=[ask])
     await suspended(agent, output=schema)
     assert await (await agent.resume_stream(1, run_id="r")).object == {"age": 36}
+
+
+async def test_choices_for_the_answer_are_kept() -> None:
+    agent = agent_of(asks("a"), says("no"), tools=[ask])
+    await suspended(agent, output=("yes", "no"))
+    assert await (await agent.resume_stream(1, run_id="r")).object == "no"
 
 
 async def test_text_usage_steps_and_messages_are_those_of_the_whole_run() -> None:

@@ -171,7 +171,7 @@ def build_tool(
         output_schema=spec.get("outputSchema"),
         suspend_schema=spec.get("suspendSchema"),
         resume_schema=spec.get("resumeSchema"),
-        requires_approval=spec.get("requires_approval", False),
+        requires_approval=spec.get("requires_approval"),
         execute=None if spec.get("client") else _body(key, spec.get("execute", []), executions, agents),
         to_model_output=_to_model_output(spec.get("to_model_output")),
     )

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 from collections.abc import Callable, Mapping
+from importlib import import_module
 
 import pytest
 
@@ -72,7 +73,7 @@ async def test_response_headers_are_told_in_lower_case(provider: Provider):
 async def test_a_server_that_never_hangs_up_is_left_when_the_answer_is_whole(
     provider: Provider, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("riverrun.models.http.exchange._LINGERING", 0.05)
+    monkeypatch.setattr(import_module("riverrun.models.http.exchange"), "_LINGERING", 0.05)
     async with Loopback(Reply(pieces=[*provider.hello, *provider.reason], end="hang")) as server:
         chunks = await collect(provider.model(server).stream(request()))
         assert (text_of(chunks), chunks[-1].type) == ("Hello", "finish")

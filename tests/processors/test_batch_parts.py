@@ -79,7 +79,7 @@ async def test_the_last_metadata_of_a_batch_is_kept() -> None:
     assert (chunks[0].payload.text, chunks[0].payload.provider_metadata) == ("abcd", {"p": "2"})
 
 
-@pytest.mark.parametrize("options", [{"size": 0}, {"max_wait": -1}])
+@pytest.mark.parametrize("options", [{"size": 0}, {"size": "5"}, {"max_wait": -1}, {"max_wait": "x"}])
 def test_sizes_and_waits_that_cannot_be_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="size is a number from 1 on, max_wait a number of seconds from 0 on"):
         BatchParts(**options)

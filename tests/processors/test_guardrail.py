@@ -277,3 +277,5 @@ def test_options_that_cannot_work_are_refused() -> None:
         BadGuard(on=[])
     with pytest.raises(ConfigError, match="BadGuard: window is a number of characters from 1 on, not 0"):
         BadGuard(window=0)
+    with pytest.raises(ConfigError, match="BadGuard: window is a number of characters from 1 on, not '5'"):
+        BadGuard(window="5")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from riverrun.errors import ConfigError
@@ -37,8 +39,7 @@ def test_an_entry_can_be_taken_out() -> None:
     assert "a" not in cache
 
 
-def test_limits_that_cannot_be_are_refused() -> None:
+@pytest.mark.parametrize("limits", [{"max_entries": 0}, {"max_entries": "5"}, {"ttl": 0}, {"ttl": "x"}])
+def test_limits_that_cannot_be_are_refused(limits: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="room for at least one entry, and a ttl is a positive number of seconds"):
-        LruCache(0)
-    with pytest.raises(ConfigError, match="a ttl is a positive number of seconds"):
-        LruCache(1, ttl=0)
+        LruCache(**{"max_entries": 1, **limits})

@@ -275,6 +275,8 @@ def test_options_that_cannot_work_are_refused() -> None:
             filter_of(on=on)
     with pytest.raises(ConfigError, match="window is a number of characters from 1 on, not 0"):
         filter_of(window=0)
+    with pytest.raises(ConfigError, match="window is a number of characters from 1 on, not '128'"):
+        filter_of(window="128")
 
 
 async def test_a_rule_whose_check_fails_stops_the_run_rather_than_let_text_pass() -> None:

@@ -78,3 +78,7 @@ def test_options_that_cannot_be_are_refused() -> None:
         SmoothStream(cast("Any", "letters"))
     with pytest.raises(ConfigError, match="delay is a number of seconds from 0 on, not -1"):
         SmoothStream(delay=-1)
+    with pytest.raises(ConfigError, match="delay is a number of seconds from 0 on, not 'x'"):
+        SmoothStream(delay=cast("Any", "x"))
+    with pytest.raises(ConfigError, match="pieces are 'words'"):
+        SmoothStream(cast("Any", 5))

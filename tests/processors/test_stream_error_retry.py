@@ -64,7 +64,7 @@ async def test_what_is_worth_a_try_can_be_said(naps: list[float]) -> None:
     assert naps == [1.0]
 
 
-@pytest.mark.parametrize("options", [{"max_retries": -1}, {"delay": -0.5}])
+@pytest.mark.parametrize("options", [{"max_retries": -1}, {"max_retries": "x"}, {"delay": -0.5}, {"delay": "x"}])
 def test_numbers_that_cannot_be_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="max_retries and delay are numbers from 0 on"):
         StreamErrorRetry(**options)

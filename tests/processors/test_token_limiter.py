@@ -143,7 +143,17 @@ def test_it_has_the_hooks_of_its_limits() -> None:
     assert TokenLimiter(output_limit=1).hooks == {"process_output_stream"}
 
 
-@pytest.mark.parametrize("options", [{}, {"input_limit": 0}, {"output_limit": -1}, {"input_limit": 1, "strategy": "x"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"input_limit": 0},
+        {"input_limit": "5"},
+        {"output_limit": -1},
+        {"output_limit": "5"},
+        {"input_limit": 1, "strategy": "x"},
+    ],
+)
 def test_limits_that_cannot_be_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="TokenLimiter"):
         TokenLimiter(**options)

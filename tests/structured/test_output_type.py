@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import deque
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -69,6 +70,7 @@ def in_wrapper(name: str, inner: dict[str, Any], **more: Any) -> dict[str, Any]:
         (Weather, "enum", in_wrapper("result", {"enum": ["sunny", "rainy"], "type": "string"})),
         (Literal["a", "b"], "enum", in_wrapper("result", {"enum": ["a", "b"], "type": "string"})),
         (["a", "b"], "enum", in_wrapper("result", {"type": "string", "enum": ["a", "b"]})),
+        (deque(["a", "b"]), "enum", in_wrapper("result", {"type": "string", "enum": ["a", "b"]})),
         (Literal["a"], "enum", in_wrapper("result", {"const": "a", "type": "string"})),
         (int, "value", in_wrapper("result", {"type": "integer"})),
         (int | None, "value", in_wrapper("result", {"anyOf": [{"type": "integer"}, {"type": "null"}]})),
@@ -192,12 +194,34 @@ def test_a_value_without_json_is_told_by_its_type() -> None:
         (int, "42", 42),
         (int, "about 42", UNSET),
         (bool, "true", True),
+        (int, "```json\n42\n```", 42),
+        (["a", "b"], "```\na\n```", "a"),
+        (str, '"hello"', "hello"),
+        (str, '```json\n"hello"\n```', "hello"),
+        (str, "42", UNSET),
         (Person, "null", UNSET),
         (list[int], "1", UNSET),
     ],
 )
 def test_a_scalar_may_stand_alone_where_one_is_wanted(wanted: Any, text: str, value: Any) -> None:
     assert OutputType(wanted).bare(text) == value
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text", "value"),
+    [
+        (str, " hello\n", "hello"),
+        (str, "42", "42"),
+        (str, "  ", UNSET),
+        ({"type": "string"}, "hello", "hello"),
+        (datetime.date, "2024-01-02", "2024-01-02"),
+        (int, "hello", UNSET),
+        (["a", "b"], "hello", UNSET),
+        (Person, "hello", UNSET),
+    ],
+)
+def test_a_text_is_what_was_said_where_one_is_wanted(wanted: Any, text: str, value: Any) -> None:
+    assert OutputType(wanted).prose(text) == value
 
 
 def test_descriptions_reach_the_model() -> None:

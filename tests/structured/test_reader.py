@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -302,6 +302,46 @@ def test_a_choice_or_scalar_alone_is_taken(type_: Any, text: str, value: object)
 @pytest.mark.parametrize("type_", [["sunny", "rainy"], int, Person])
 def test_prose_is_no_scalar(type_: Any) -> None:
     assert read(StructuredOutput(OutputType(type_)), ["It is sunny."])[1].status == "none"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("hello", "hello"),
+        ("Well,\nhello {x}!", "Well,\nhello {x}!"),
+        ("<think>a {b} c</think>\nhello", "hello"),
+        ("42", "42"),
+        ('"hello"', "hello"),
+        ('{"result": "hello"}', "hello"),
+        ('{result: "hello"}', "hello"),
+        ('Here:\n```json\n{"result": "hello"}\n```', "hello"),
+        ('```json\n"hello"\n```', "hello"),
+    ],
+)
+def test_a_text_that_is_wanted_may_stand_alone(text: str, value: str) -> None:
+    _, outcome = read(StructuredOutput(str), cut(text, 2))
+    assert (outcome.status, outcome.value) == ("valid", value)
+    assert [to_value(chunk)["object"] for chunk in outcome.chunks][-1:] == [value]
+
+
+@pytest.mark.parametrize("text", ["", "  ", "<think>still at it", '{"answer": "hello"}'])
+def test_what_is_no_text_is_not_taken_for_one(text: str) -> None:
+    reader = ObjectReader(StructuredOutput(str), run_id="run-1")
+    reader.feed(text)
+    assert reader.finish("stop", required=True).status == "failed"
+
+
+def test_what_is_said_beside_tool_calls_is_not_the_text_that_is_wanted() -> None:
+    reader = ObjectReader(StructuredOutput(str), run_id="run-1")
+    reader.feed("Let me look.")
+    assert reader.finish("tool-calls", required=True).status == "none"
+
+
+@pytest.mark.parametrize(("wanted", "told"), [(["red", "blue"], '"red", "blue"'), (Literal["red", 1], '"red", 1')])
+def test_an_answer_that_is_no_choice_names_the_choices(wanted: Any, told: str) -> None:
+    reader = ObjectReader(StructuredOutput(OutputType(wanted)), run_id="run-1")
+    reader.feed("green")
+    assert f"the answer is none of {told}" in str(reader.finish("stop", required=True).error)
 
 
 answers = st.fixed_dictionaries(

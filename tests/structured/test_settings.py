@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import datetime
+from typing import Annotated, Any
 
 import pytest
+from pydantic import BeforeValidator
 
 from riverrun.chunks import (
     AssistantMessage,
@@ -21,7 +23,7 @@ from riverrun.chunks import (
 from riverrun.errors import ConfigError
 from riverrun.models import ScriptedModel
 from riverrun.structured import OutputType, StructuredOutput
-from tests.structured.material import PERSON_SCHEMA, Person
+from tests.structured.material import PERSON_SCHEMA, Person, Point, Weather
 
 HI: list[Message] = [SystemMessage("You are kind."), UserMessage([TextPart("Hi")])]
 CLOSED = {**PERSON_SCHEMA, "additionalProperties": False}
@@ -48,6 +50,45 @@ CLOSED = {**PERSON_SCHEMA, "additionalProperties": False}
 def test_what_cannot_work_is_refused(options: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         StructuredOutput(PERSON_SCHEMA, **options)
+
+
+@pytest.mark.parametrize(
+    ("output", "value", "told"),
+    [
+        (Person, {"name": "?", "age": 0}, r"is read as Person\(name='\?', age=0\), which is to be given"),
+        (list[Person], [{"name": "?", "age": 0}], r"is read as \[Person\(name='\?', age=0\)\], which is to be given"),
+        (Person, "nobody", "Input should be a valid dictionary or instance of Person"),
+        (Point, {"x": 1.0}, "Input should be an instance of Point"),
+        (int, "3", "Input should be a valid integer"),
+        (Weather, "sunny", "instance of Weather"),
+        (["red", "green"], "blue", r'must be one of \["red","green"\]'),
+        (PERSON_SCHEMA, {"name": 7, "age": 0}, "name: must be string"),
+    ],
+)
+def test_a_fallback_is_a_value_of_the_type(output: Any, value: Any, told: str) -> None:
+    with pytest.raises(ConfigError, match=f"^fallback_value: .*{told}"):
+        StructuredOutput(output, error_strategy="fallback", fallback_value=value)
+
+
+@pytest.mark.parametrize(
+    ("output", "value"),
+    [
+        (Person, Person(name="?", age=0)),
+        (list[Person], [Person(name="?", age=0)]),
+        (Point, Point(0.0)),
+        (set[int], {1}),
+        (datetime.date, datetime.date(2024, 1, 2)),
+        (Annotated[datetime.date, BeforeValidator(datetime.date.fromisoformat)], datetime.date(2024, 1, 2)),
+        (float, 1),
+        (Weather, Weather.SUNNY),
+        (["red", "green"], "green"),
+        (PERSON_SCHEMA, {"name": "?", "age": 0}),
+        (Person, None),
+    ],
+)
+def test_a_fallback_of_the_type_is_left_as_it_is(output: Any, value: Any) -> None:
+    settings = StructuredOutput(output, error_strategy="fallback", fallback_value=value)
+    assert settings.fallback is value
 
 
 def test_what_works_is_taken() -> None:

@@ -275,7 +275,7 @@ async def test_stop_iteration_from_a_thread_is_an_error_and_no_endless_wait(cont
         return next(iter(()))
 
     chunk = await asyncio.wait_for(error_of(Tool(name="w", execute=execute), context()), 1)
-    assert str(chunk.payload.error) == "the tool raised StopIteration"
+    assert str(chunk.payload.error) == "the function raised StopIteration"
 
 
 class WithDetails(ToolError):

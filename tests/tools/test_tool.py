@@ -378,6 +378,10 @@ def test_a_wrong_schema_names_its_tool() -> None:
         Tool(name="t", input_schema={"type": "objekt"})
     with pytest.raises(ConfigError, match='tool "t", output_schema: this is no valid JSON Schema'):
         Tool(name="t", output_schema={"type": "objekt"})
+    with pytest.raises(ConfigError, match='tool "t", output_schema: a JSON Schema is a mapping, not <class '):
+        Tool(name="t", output_schema=Mismatch)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match='tool "t", resume_schema: '):
+        Tool(name="t", resume_schema=Mismatch)
 
 
 def test_to_model_output_must_not_be_a_coroutine_function() -> None:

@@ -10,7 +10,7 @@ from types import UnionType
 from typing import Any, Generic, TypeAlias, TypedDict, Unpack, cast
 
 from riverrun.agent.cancellation import Cancellation
-from riverrun.agent.checks import check_options
+from riverrun.agent.checks import check_message_ids, check_options
 from riverrun.agent.choice import checked_choice, offered
 from riverrun.agent.completion import TaskComplete
 from riverrun.agent.delegate import delegate, inside
@@ -29,6 +29,8 @@ from riverrun.models import resolve_model
 from riverrun.processors import Processor
 from riverrun.processors.overlay import laid_over, merged
 from riverrun.store import AnyStore, InMemoryStore, Page, Snapshot
+from riverrun.store.any_store import check_store
+from riverrun.store.checks import check_lease
 from riverrun.streams import Log
 from riverrun.structured import OutputType, StructuredOutput
 from riverrun.structured.output_type import Out
@@ -165,9 +167,11 @@ class Agent(Generic[Out]):
                 "max_retries": max_retries,
                 "tool_concurrency": tool_concurrency,
                 "processors": processors,
+                "max_processor_retries": max_processor_retries,
                 "memory": memory,
             }
         )
+        check_lease(lease)
         listed = [model] if isinstance(model, str) or not isinstance(model, Sequence) else list(model)
         if not listed:
             raise ConfigError(f"agent '{name}' needs at least one model")
@@ -187,15 +191,21 @@ class Agent(Generic[Out]):
         self.processors = list(processors)
         self.max_processor_retries = max_processor_retries
         self.require_tool_approval = require_tool_approval
-        self.store: AnyStore = store or InMemoryStore()
-        self._has_own_store = store is not None
+        self.store: AnyStore = InMemoryStore()
+        self._has_own_store = False
+        if store is not None:
+            self.use_store(store)
+            self._has_own_store = True
         self._parent_run_id: str | None = None
         self._under_way: set[asyncio.Task[Any]] = set()
         self.memory = memory
         self.lease = lease
 
     def use_store(self, store: AnyStore) -> None:
-        """Keep runs that wait, and threads, there from now on, unless a store was given to the agent itself."""
+        """Keep runs that wait, and threads, there from now on, unless a store was given to the agent itself. Raises
+        ConfigError for what is no store, such as the URL of one.
+        """
+        check_store(store)
         if not self._has_own_store:
             self.store = store
 
@@ -328,6 +338,8 @@ class Agent(Generic[Out]):
         known = {**self.tools, **_by_name(options.get("tools") or ())}
         tools = {name: inside(tool, run_id, self.store) for name, tool in known.items()}
         given = to_messages(input)
+        if "thread_id" in options:
+            check_message_ids(given)
         active = options.get("active_tools")
         retries = options.get("max_retries")
         processors = options.get("processors")

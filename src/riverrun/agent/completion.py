@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, SupportsFloat, TypeAlias
 
 from riverrun.chunks import IsTaskCompletePayload, Message, ScorerResult, ToolCallPart
 from riverrun.errors import ConfigError
-from riverrun.streams import run_all
+from riverrun.numbers import is_number
+from riverrun.streams import in_thread, is_coroutine_function, run_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +31,19 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A scorer's verdict: 1 passes, anything below does not. `reason` is for the model."""
+    """A scorer's verdict: 1 passes, anything below does not. `reason` is for the model.
+
+    Raises ConfigError for a score that is no finite number and a reason that is no text.
+    """
 
     score: float
     reason: str | None = None
+
+    def __post_init__(self) -> None:
+        if not _is_finite(self.score):
+            raise ConfigError(f"Score: score is a finite number, not {self.score!r:.80}")
+        if not isinstance(self.reason, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigError(f"Score: reason is a text, not {self.reason!r:.80}")
 
 
 Verdict: TypeAlias = Score | float | bool
@@ -53,8 +64,8 @@ class TaskComplete:
     """Asks scorers whether an answer completes the task, when the run would end with it.
 
     With the strategy "all" each has to pass, with "any" one. When they do not, the model is told why and goes on,
-    within the run's steps. `timeout` bounds the scorers together, in seconds; one that fails or is late scores 0.
-    Raises ConfigError without scorers.
+    within the run's steps. Scorers that are plain functions run in threads. `timeout` bounds the scorers together, in
+    seconds; one that fails or is late scores 0. Raises ConfigError for what cannot work.
     """
 
     scorers: Sequence[Scorer | Judge]
@@ -64,10 +75,7 @@ class TaskComplete:
     _scorers: Sequence[Scorer] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.scorers:
-            raise ConfigError("TaskComplete needs at least one scorer")
-        if self.strategy not in ("all", "any"):
-            raise ConfigError(f'TaskComplete: strategy is "all" or "any", not {self.strategy!r}')
+        _check(self)
         object.__setattr__(self, "_scorers", [_scorer(item) for item in self.scorers])
 
     async def check(self, candidate: Candidate, *, is_last: bool) -> IsTaskCompletePayload:
@@ -111,9 +119,7 @@ def feedback(payload: IsTaskCompletePayload) -> str:
 async def _asked(scorer: Scorer, candidate: Candidate) -> ScorerResult:
     begun = time.monotonic()
     try:
-        verdict = scorer.judge(candidate)
-        score = _score(await verdict if inspect.isawaitable(verdict) else verdict)
-        errored = None
+        score, errored = _score(await _judged(scorer.judge, candidate)), None
     except Exception as error:
         score, errored = Score(0.0, f"{type(error).__name__}: {error}"), True
     return ScorerResult(
@@ -127,8 +133,23 @@ async def _asked(scorer: Scorer, candidate: Candidate) -> ScorerResult:
     )
 
 
-def _score(verdict: Verdict) -> Score:
-    return verdict if isinstance(verdict, Score) else Score(float(verdict))
+async def _judged(judge: Judge, candidate: Candidate) -> object:
+    """What a scorer says. A plain function is run in a thread, as a tool is."""
+    verdict = judge(candidate) if is_coroutine_function(judge) else await in_thread(judge, candidate)
+    return await verdict if inspect.isawaitable(verdict) else verdict
+
+
+def _score(verdict: object) -> Score:
+    """Raises ConfigError for what is no verdict."""
+    if isinstance(verdict, Score):
+        return verdict
+    if not isinstance(verdict, SupportsFloat):
+        raise ConfigError(f"a scorer gives Score(…), a number or a bool, not {verdict!r:.80}")
+    return Score(float(verdict))
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and -math.inf < value < math.inf
 
 
 def _too_late(scorer: Scorer) -> ScorerResult:
@@ -142,11 +163,22 @@ def _too_late(scorer: Scorer) -> ScorerResult:
     )
 
 
+def _check(settings: Any) -> None:  # callers may give anything
+    scorers, strategy, timeout = settings.scorers, settings.strategy, settings.timeout
+    if not isinstance(scorers, Sequence) or isinstance(scorers, str) or not scorers:
+        raise ConfigError(f"TaskComplete: scorers is a list of at least one, not {scorers!r:.80}")
+    if strategy not in ("all", "any"):
+        raise ConfigError(f'TaskComplete: strategy is "all" or "any", not {strategy!r:.80}')
+    if not (is_number(timeout) and timeout > 0):
+        raise ConfigError(f"TaskComplete: timeout is a positive number of seconds, not {timeout!r:.80}")
+
+
 def _scorer(item: Scorer | Judge) -> Scorer:
+    judge = item.judge if isinstance(item, Scorer) else item
+    if not callable(judge):
+        raise ConfigError(f"a scorer is a function of a Candidate or a Scorer, not {judge!r:.80}")
     if isinstance(item, Scorer):
         return item
-    if not callable(item):
-        raise ConfigError(f"a scorer is a function of a Candidate or a Scorer, not {item!r:.80}")
     name = getattr(item, "__name__", type(item).__name__)
     return Scorer(item, id=getattr(item, "id", name), name=getattr(item, "name", name))
 

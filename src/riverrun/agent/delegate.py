@@ -53,7 +53,7 @@ def delegate(
 
     Each chunk of the agent's run comes as `tool-output` of the outer one. What the inner run waits for, the outer one
     waits for, and cancelling the outer one cancels it. `name` is "agent-" and the agent's name if not given.
-    `on_start` may give another prompt, `on_end` another text for the model.
+    `on_start` may give another prompt, `on_end` another text for the model (what is no text, it is told as JSON).
     """
     return Tool(
         name=name or f"agent-{agent.name}",
@@ -182,4 +182,5 @@ def _id(name: str) -> str:
 
 
 def text_of(result: Any) -> ToolOutput:
-    return ToolOutput("text", result["text"])
+    told = result["text"]
+    return ToolOutput("text" if isinstance(told, str) else "json", told)

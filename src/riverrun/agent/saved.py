@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
+from riverrun.agent.saved_options import check_saved
 from riverrun.agent.sharing import shared, unshared
 from riverrun.agent.shortening import shortened
 from riverrun.agent.step import Answer
@@ -32,7 +33,7 @@ from riverrun.chunks import (
     from_value,
     to_value,
 )
-from riverrun.chunks.codec import json_value
+from riverrun.chunks.codec import exact_json_value
 from riverrun.errors import ConfigError
 from riverrun.store import PendingCall
 from riverrun.types import Model
@@ -72,6 +73,7 @@ class SavedRun:
 
     def state(self) -> dict[str, Any]:
         """The run as JSON values. Raises TypeError when the program put something into it that has no JSON form."""
+        check_saved(self.options)
         members: dict[str, Any] = {
             "messageId": self.message_id,
             "system": messages_value(self.system),
@@ -175,7 +177,7 @@ def _decision(data: Any) -> tuple[bool, str | None]:
 def _as_json(data: Any) -> Any:
     """The answer as the tool is given it, in this process as in another."""
     try:
-        return json_value(data)
+        return exact_json_value(data)
     except TypeError as error:
         raise ConfigError(f"the answer to a call must be JSON: {error}") from error
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from riverrun.tools.validation import check_json
 from riverrun.types import NamedTool, Settings, Timeout
 
 _AS_THEY_ARE = (
@@ -32,9 +33,18 @@ def saved_options(options: Mapping[str, Any]) -> dict[str, Any]:
         saved["tool_choice"] = asdict(choice) if isinstance(choice, NamedTool) else choice
     if "require_tool_approval" in options:  # a function is not kept; without it no call goes through
         saved["require_tool_approval"] = options["require_tool_approval"] is not False
-    if isinstance(options.get("output"), Mapping | list):  # a schema or choices, no type
-        saved["output"] = options["output"]
+    output = options.get("output")
+    if isinstance(output, Mapping):  # a schema, no type
+        saved["output"] = output
+    elif isinstance(output, Sequence):
+        saved["output"] = [*output]
     return saved
+
+
+def check_saved(saved: Mapping[str, Any]) -> None:
+    """Raises TypeError for an option without a JSON form: it names the option, and where in it the culprit is."""
+    for name, value in saved.items():
+        check_json(value, what=f"the option {name}, which is kept while the run waits,")
 
 
 def restored_options(saved: Mapping[str, Any]) -> dict[str, Any]:

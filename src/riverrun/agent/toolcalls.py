@@ -143,7 +143,7 @@ class ToolCalls:
 
     def _may_wait(self, call: ToolCallChunk) -> bool:
         tool = self._tool(call)
-        return tool is not None and (self.approval is not False or may_wait(tool))
+        return tool is not None and (self._approval(tool) is not False or may_wait(tool))
 
     def _waits(self, call: ToolCallChunk) -> bool:
         waiting = self.waiting.get(call.payload.tool_call_id)
@@ -194,6 +194,7 @@ class ToolCalls:
             cancelled_event=self.cancelled,
             resumed=said.answers,
             resumed_attempt=said.nested_attempt,
+            answers=tool.answers if tool is not None else None,
             thread_id=self.thread_id,
             resource_id=self.resource_id,
         )
@@ -207,10 +208,10 @@ class ToolCalls:
         return outcome, context.nested_wait.attempt if context.nested_wait else None
 
     async def _needs_approval(self, tool: Tool, payload: ToolCallPayload, context: ToolContext[Any]) -> bool:
-        """What the tool says, or else the agent. A function that fails does not let the call through."""
+        """Whether a call has to be approved. A function that fails does not let it through."""
         if tool.execute is None or payload.args is None:
             return False
-        wanted = tool.requires_approval if tool.requires_approval is not False else self.approval
+        wanted = self._approval(tool)
         if not callable(wanted):
             return wanted
         try:
@@ -218,6 +219,10 @@ class ToolCalls:
             return bool(await verdict if inspect.isawaitable(verdict) else verdict)
         except Exception:
             return True
+
+    def _approval(self, tool: Tool) -> Approval:
+        """What the tool says, or else the agent."""
+        return self.approval if tool.requires_approval is None else tool.requires_approval
 
     def _approval_chunk(self, payload: ToolCallPayload) -> ToolCallApprovalChunk:
         approval = ToolCallApprovalPayload(

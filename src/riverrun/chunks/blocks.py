@@ -26,15 +26,16 @@ def ends_of(chunks: Iterable[ChunkType]) -> list[ChunkType]:
     for chunk in chunks:
         match chunk:
             case TextStartChunk(p):
-                end = TextEndChunk(TextEndPayload(id=p.id), run_id=chunk.run_id, from_=chunk.from_)
-                opened["text", p.id] = end
+                text = TextEndPayload(id=p.id)
+                opened["text", p.id] = TextEndChunk(text, run_id=chunk.run_id, from_=chunk.from_)
             case ReasoningStartChunk(p):
-                end = ReasoningEndChunk(ReasoningEndPayload(id=p.id), run_id=chunk.run_id, from_=chunk.from_)
-                opened["reasoning", p.id] = end
+                reasoning = ReasoningEndPayload(id=p.id)
+                opened["reasoning", p.id] = ReasoningEndChunk(reasoning, run_id=chunk.run_id, from_=chunk.from_)
             case ToolCallInputStreamingStartChunk(p):
                 call = ToolCallInputStreamingEndPayload(tool_call_id=p.tool_call_id)
-                end = ToolCallInputStreamingEndChunk(call, run_id=chunk.run_id, from_=chunk.from_)
-                opened["call", p.tool_call_id] = end
+                opened["call", p.tool_call_id] = ToolCallInputStreamingEndChunk(
+                    call, run_id=chunk.run_id, from_=chunk.from_
+                )
             case TextEndChunk(p):
                 opened.pop(("text", p.id), None)
             case ReasoningEndChunk(p):

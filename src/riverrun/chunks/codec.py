@@ -7,6 +7,7 @@ not name (unknown members, nulls, values of another type) in `extra`, and a chun
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -81,6 +82,22 @@ def json_text(value: object) -> str:
 def json_value(value: object) -> Any:
     """Any value that may stand in a chunk, as JSON value. Raises TypeError for one that has no JSON form."""
     return msgspec.json.decode(_encoded(value))
+
+
+def exact_json_value(value: object) -> Any:
+    """The same for a value of which nothing may be lost: raises TypeError for NaN and infinity, which become null."""
+    encoded = json_value(value)
+    if not _is_finite(msgspec.to_builtins(plain(value), enc_hook=_plain_object)):
+        raise TypeError("NaN and infinity have no JSON form")
+    return encoded
+
+
+def _is_finite(value: object) -> bool:
+    if is_object(value):
+        return all(map(_is_finite, value.values()))
+    if is_list(value):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 # -- encoding

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from riverrun.errors import ConfigError
 from riverrun.store.records import Page, Snapshot, StoredMessage, Thread
 
 
@@ -106,3 +107,15 @@ class AnyStore(Protocol):
         part of another.
         """
         ...
+
+
+_VERBS = [name for name in vars(AnyStore) if not name.startswith("_")]
+
+
+def check_store(value: object) -> None:
+    """Raises ConfigError for what is no store. It is not shown: a URL may have a password in it."""
+    if isinstance(value, type) or not all(callable(getattr(value, verb, None)) for verb in _VERBS):
+        raise ConfigError(
+            f"a store is an opened Store or an InMemoryStore, not {type(value).__name__}: "
+            "await Store.open(url), or leave that to App(agents, store=url)"
+        )

@@ -7,6 +7,7 @@ from datetime import datetime
 from types import UnionType
 
 from riverrun.errors import ConfigError
+from riverrun.numbers import is_number, is_whole
 
 MAX_ID = 255
 """Characters of an id: two of them fit into an entry of PostgreSQL's indexes."""
@@ -48,7 +49,7 @@ def check_attempt(attempt: object) -> None:
 
 def check_lease(lease: object) -> None:
     """Raises ConfigError unless `lease` is a number of seconds that a claim may last."""
-    if not isinstance(lease, int | float) or isinstance(lease, bool) or not 0 < lease <= MAX_LEASE:
+    if not (is_number(lease) and 0 < lease <= MAX_LEASE):
         raise ConfigError(f"a lease lasts up to {MAX_LEASE} seconds, and renew makes it longer: not {lease!r:.80}")
 
 
@@ -65,7 +66,7 @@ def check_time(what: str, value: object) -> None:
 
 
 def _is_whole(value: object, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+    return is_whole(value, least=0) and value <= most
 
 
 def _is_unicode(text: str) -> bool:

@@ -31,7 +31,8 @@ class JsonFinder:
         self._before_json = re.compile(f"[{re.escape(begins)}]|{_ANEW}|<think>")
         self._said: list[str] = []
         self._length = 0
-        self._begin = 0
+        self._start = 0  # of the answer
+        self._begin = 0  # of the value
         self._held = ""
         self._is_blank = True
         self._in_reasoning = False
@@ -52,6 +53,11 @@ class JsonFinder:
     def text(self) -> str:
         """What was said from the value's beginning on; without a value, from the answer's."""
         return "".join(self._said)[self._begin :]
+
+    @property
+    def said(self) -> str:
+        """The whole answer, without what was thought before it."""
+        return "" if self._in_reasoning else "".join(self._said)[self._start :]
 
     @property
     def has_begun(self) -> bool:
@@ -101,7 +107,7 @@ class JsonFinder:
 
     def _begin_anew(self, begin: int) -> None:
         self.json = None
-        self._begin = begin
+        self._start = self._begin = begin
         self._is_blank = True
         self._in_reasoning = self._has_broken = False
 

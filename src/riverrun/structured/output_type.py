@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Generic, cast, overload
 
 import msgspec
@@ -13,10 +15,11 @@ from msgspec import UNSET
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 from typing_extensions import TypeVar
 
+from riverrun.chunks.codec import json_text
 from riverrun.chunks.envelope import is_object
 from riverrun.chunks.partial_json import PartialJson
 from riverrun.errors import ConfigError
-from riverrun.schema import validator
+from riverrun.schema import Fault, Mismatch, PythonType, validator
 from riverrun.structured.partial import partial_array, partial_choice, partial_value
 from riverrun.structured.shape import Kind, closed, kind_of, with_own_top, wrapped
 from riverrun.structured.strict import strict_schema, without_nulls
@@ -59,8 +62,9 @@ class OutputType(Generic[Out]):
         asked = wrapped(self._schema, self._wrapper) if self._wrapper else self._schema
         self.json_schema = closed(asked)
         self.strict_schema = strict_schema(asked)
-        choices = self._schema.get("enum", [self._schema.get("const")])
-        self._choices = [choice for choice in choices if isinstance(choice, str)]
+        self._all_choices = self._schema.get("enum", [self._schema.get("const")])
+        self._choices = [choice for choice in self._all_choices if isinstance(choice, str)]
+        self._is_text = self.kind == "value" and self._schema.get("type") == "string"
 
     @property
     def begins(self) -> str:
@@ -81,15 +85,28 @@ class OutputType(Generic[Out]):
 
     def bare(self, text: str) -> Any:
         """The answer of a model that wrote a choice or a scalar and nothing else; UNSET: it did not."""
-        text = text.strip()
         if self.kind not in ("enum", "value"):
             return UNSET
+        fenced = _FENCED.fullmatch(text.strip())
+        text = fenced[1] if fenced else text.strip()
         if text in self._choices:
             return text
         try:
-            return msgspec.json.decode(text)
+            value = msgspec.json.decode(text)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return UNSET
+        return UNSET if self._is_text and not isinstance(value, str) else value
+
+    def prose(self, text: str) -> Any:
+        """The answer of a model that wrote no JSON, when a text is wanted; UNSET: none is, or it said nothing."""
+        return (text.strip() or UNSET) if self._is_text else UNSET
+
+    @property
+    def missing(self) -> str:
+        """What is wrong with an answer that holds none of what was asked for."""
+        if self.kind != "enum":
+            return "the answer holds no JSON"
+        return f"the answer is none of {', '.join(map(json_text, self._all_choices))}"
 
     def validate(self, answer: object, *, strict: bool = False) -> Out:
         """Make the value of an answer, in its wrapper or without. Raises Mismatch, which says all that is wrong.
@@ -99,6 +116,17 @@ class OutputType(Generic[Out]):
         value = self.unwrapped(answer)
         validated = self._validator.validate(without_nulls(value, self._schema) if strict else value)
         return cast("Out", validated)
+
+    def check(self, value: object) -> None:
+        """Raises Mismatch for what is no value of the type, as `validate` gives it; TypeError when it has no JSON."""
+        json = self.dump(cast("Out", value))
+        if not isinstance(self._validator, PythonType):
+            self._validator.validate(json)
+            return
+        with suppress(AttributeError, LookupError, TypeError):  # of a validator that is for JSON alone
+            read = self._validator.validate(value, strict=True)
+            if read != value:  # pydantic takes a dict for a model
+                raise Mismatch([Fault((), f"{value!r:.80} is read as {read!r:.80}, which is to be given")])
 
     def unwrapped(self, answer: object) -> Any:
         """The JSON value that an answer holds."""
@@ -112,6 +140,7 @@ class OutputType(Generic[Out]):
             raise TypeError(f"a value of type {type(value).__name__} has no JSON form: {error}") from error
 
 
+_FENCED = re.compile(r"```\w*\s*\n(.*?)\s*```", re.DOTALL)
 _WRAPPERS: dict[Kind, str] = {"object": "", "array": "elements", "enum": "result", "value": "result"}
 
 
@@ -121,7 +150,7 @@ def _checked(wanted: object, name: str) -> object:
         raise ConfigError(f"{name}: a text is no type; for a choice of texts give a list of them")
     if inspect.isroutine(wanted):
         raise ConfigError(f"{name}: a function is no type; give the type that it returns")
-    if not isinstance(wanted, list | tuple):
+    if not isinstance(wanted, Sequence):
         return wanted
     choices = cast("Sequence[object]", wanted)
     if not choices or not all(isinstance(choice, str) for choice in choices) or len(set(choices)) < len(choices):

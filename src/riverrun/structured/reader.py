@@ -73,7 +73,7 @@ class ObjectReader(Generic[Out]):
         A step that called tools is not the last word: JSON in it that does not fit is passed over, and so is that
         there is none.
         """
-        answer = self._answer()
+        answer = self._answer(reason)
         if answer is UNSET and (reason in _GOES_ON or not required):
             return Outcome(status="none")
         value = self._validated(answer, reason)
@@ -104,12 +104,17 @@ class ObjectReader(Generic[Out]):
 
     # -- at the end
 
-    def _answer(self) -> Any:
+    def _answer(self, reason: str | None) -> Any:
         """The JSON value that was said, `_UNREADABLE`, or UNSET when there was none."""
         answer = self._finder.value()
         if answer is not UNSET:
             return plain(answer)  # a copy: its owner may change it, what is in the chunks must stay
-        return _UNREADABLE if self._finder.has_begun else self._type.bare(self._finder.text)
+        if self._finder.has_begun:
+            return _UNREADABLE
+        said = self._finder.said
+        bare = self._type.bare(said)
+        is_last_word = reason not in _GOES_ON
+        return self._type.prose(said) if bare is UNSET and is_last_word else bare
 
     def _validated(self, answer: object, reason: str | None) -> Out | StructuredOutputError:
         said = self._finder.text
@@ -117,7 +122,7 @@ class ObjectReader(Generic[Out]):
             message = f'Structured output was truncated because the model finished with reason "{reason}".'
             return StructuredOutputError(message, code="truncated", value=said, finish_reason=reason)
         if answer is UNSET:
-            return _invalid([Fault((), "the answer holds no JSON")], said)
+            return _invalid([Fault((), self._type.missing)], said)
         if answer is _UNREADABLE:
             return _invalid([Fault((), "this is not valid JSON, or it ends in the middle")], said)
         try:

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from riverrun.chunks import Message, MessagePart, SystemMessage, TextPart, UserMessage
 from riverrun.chunks.codec import plain
 from riverrun.errors import ConfigError
+from riverrun.schema import Mismatch
 from riverrun.structured.output_type import Out, OutputType
 from riverrun.structured.prompts import (
     answer_instructions,
@@ -36,7 +37,8 @@ class StructuredOutput(Generic[Out]):
 
     With a `model` the answer is given in words, and this second model makes the object of it. `instructions` stand in
     place of the words in which the schema is told or, with a `model`, of that model's instructions. `provider_options`
-    are for the call that gives the object. Raises ConfigError for what cannot work.
+    are for the call that gives the object. `fallback_value` is of the wanted type, or None. Raises ConfigError for what
+    cannot work.
     """
 
     output: type[Out] | OutputType[Out] | Mapping[str, Any] | Sequence[str]
@@ -145,9 +147,9 @@ def _check_fallback(settings: Any) -> None:
     is_given = settings.fallback_value is not UNSET
     if is_given != (settings.error_strategy == "fallback"):
         raise ConfigError("fallback_value and error_strategy='fallback' belong together: give both or neither")
-    if not is_given:
+    if not is_given or settings.fallback_value is None:
         return
     try:
-        settings.output_type.dump(settings.fallback_value)
-    except TypeError as error:
+        settings.output_type.check(settings.fallback_value)
+    except (Mismatch, TypeError) as error:
         raise ConfigError(f"fallback_value: {error}") from error

@@ -24,7 +24,7 @@ from riverrun.chunks import (
 from riverrun.chunks.codec import json_text, json_value
 from riverrun.errors import ToolArgumentsError, ToolError, ToolNotFoundError
 from riverrun.schema import Mismatch
-from riverrun.streams import in_thread, is_cancelled
+from riverrun.streams import in_thread, is_cancelled, is_coroutine_function
 from riverrun.tools.context import ToolContext
 from riverrun.tools.function import Function
 from riverrun.tools.suspension import CallSuspended
@@ -94,9 +94,7 @@ async def _executed(name: str, execute: Execute, arguments: object, ctx: ToolCon
     """Call, in a thread when the function is a plain one, and await what comes."""
     try:
         result = (
-            execute(arguments, ctx)
-            if _is_coroutine_function(execute)
-            else await in_thread(_called, execute, arguments, ctx)
+            execute(arguments, ctx) if _is_coroutine_function(execute) else await in_thread(execute, arguments, ctx)
         )
         return await result if inspect.isawaitable(result) else result
     except asyncio.CancelledError as error:
@@ -110,14 +108,7 @@ async def _executed(name: str, execute: Execute, arguments: object, ctx: ToolCon
 def _is_coroutine_function(execute: Execute) -> bool:
     if isinstance(execute, Function):
         return execute.is_coroutine_function
-    return inspect.iscoroutinefunction(execute) or inspect.iscoroutinefunction(type(execute).__call__)
-
-
-def _called(execute: Execute, arguments: object, ctx: ToolContext[Any]) -> object:
-    try:
-        return execute(arguments, ctx)
-    except (StopIteration, SystemExit) as error:  # a future can hold neither
-        raise RuntimeError(f"the tool raised {type(error).__name__}") from error
+    return is_coroutine_function(execute)
 
 
 # -- the outcome as a chunk
@@ -144,13 +135,13 @@ def _suspended_chunk(
     if (nested := ctx.nested_wait) is not None:  # under the id of this call, by which it is answered
         named = replace(nested.chunk.payload, tool_call_id=call.tool_call_id)
         return replace(nested.chunk, payload=named, run_id=ctx.run_id)
-    schema = tool.resume_schema if tool is not None else None
+    answers = tool.answers if tool is not None else None
     payload = ToolCallSuspendedPayload(
         tool_call_id=call.tool_call_id,
         tool_name=call.tool_name,
         suspend_payload=ctx.question,
         args=call.args,
-        resume_schema=None if schema is None else json_text(schema),
+        resume_schema=None if answers is None else json_text(answers.json_schema),
     )
     return ToolCallSuspendedChunk(payload, run_id=ctx.run_id, from_="AGENT")
 

@@ -20,6 +20,7 @@ from riverrun.chunks import (
 )
 from riverrun.chunks.codec import plain
 from riverrun.errors import TripwireError
+from riverrun.schema import Validator
 from riverrun.streams import spawn, submit
 from riverrun.tools.suspension import CallSuspended, NestedWait
 from riverrun.tools.validation import snapshot
@@ -53,8 +54,8 @@ class ToolContext(Generic[Deps_co]):
     `messages` is the conversation that led to the call; `deps` is what the caller of the run passed for its tools.
     The loop makes one for each call: `emit_chunk` puts a chunk into the run's stream (at once, or when it is awaited),
     `room` waits until the stream takes more, `cancelled_event` is set when the run is cancelled, `resumed` are the
-    answers to what the tool has asked for by `suspend` so far; `resumed_attempt` is that of the NestedWait which the
-    last one answers, if it does.
+    answers to what the tool has asked for by `suspend` so far, of which `answers` makes what the tool is given;
+    `resumed_attempt` is that of the NestedWait which the last one answers, if it does.
     """
 
     run_id: str
@@ -68,6 +69,7 @@ class ToolContext(Generic[Deps_co]):
     room: Callable[[], Awaitable[None]] | None = field(default=None, repr=False)
     resumed: Sequence[Any] = field(default=(), repr=False)
     resumed_attempt: int | None = field(default=None, repr=False)
+    answers: Validator | None = field(default=None, repr=False)
     thread_id: str | None = field(default=None, repr=False)
     resource_id: str | None = field(default=None, repr=False)
     _questions: list[Any] = field(default_factory=list[Any], init=False, repr=False)
@@ -114,7 +116,8 @@ class ToolContext(Generic[Deps_co]):
         number = len(self._questions)
         self._questions.append(snapshot(payload, what=f'What tool "{self.tool_name}" suspended with'))
         if number < len(self.resumed):
-            return plain(self.resumed[number])  # a copy: the tool may change it, and is given it again
+            answer = plain(self.resumed[number])  # a copy: the tool may change it, and is given it again
+            return answer if self.answers is None else self.answers.validate(answer)
         raise CallSuspended
 
     def suspend_with(self, wait: NestedWait) -> NoReturn:

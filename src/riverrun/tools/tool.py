@@ -7,11 +7,11 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from types import FrameType
+from types import FrameType, UnionType
 from typing import Any, TypeAlias, overload
 
 from riverrun.errors import ConfigError
-from riverrun.schema import JsonSchema, Validator
+from riverrun.schema import JsonSchema, Validator, validator
 from riverrun.tools.context import ToolContext
 from riverrun.tools.function import Function
 from riverrun.types import ToolSpec
@@ -21,6 +21,9 @@ Execute: TypeAlias = Callable[[Any, ToolContext[Any]], object]
 
 Approval: TypeAlias = bool | Callable[[Any, ToolContext[Any]], bool | Awaitable[bool]]
 """Whether a call has to be approved before it runs; or a function that says so, of the arguments and the context."""
+
+Form: TypeAlias = Mapping[str, Any] | type[Any] | UnionType
+"""What a value looks like: a JSON Schema, or a type that pydantic knows."""
 
 _ANY_OBJECT: Mapping[str, Any] = {"type": "object", "properties": {}}
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -38,9 +41,10 @@ class Tool:
     `provider_options` are for the provider; `provider_id` and `provider_args` make it one of the provider's own (see
     `provider_tool`).
 
-    A call that `requires_approval` waits until the caller of the run approves or declines it. `suspend_schema` and
-    `resume_schema` (JSON Schema) are of what the tool asks by `ToolContext.suspend` and of the answers, which are
-    checked. Calls that may wait run one after the other. Raises ConfigError for a name or a schema that cannot work.
+    A call that `requires_approval` waits until the caller of the run approves or declines it; with False it never does,
+    and None leaves it to the agent. `suspend_schema` and `resume_schema` (JSON Schemas or types) are of what the tool
+    asks by `ToolContext.suspend` and of the answers, which are checked, and made values of the type. Calls that may
+    wait run one after the other. Raises ConfigError for a name or a schema that cannot work.
     """
 
     name: str
@@ -54,9 +58,9 @@ class Tool:
     provider_options: Mapping[str, Any] | None = field(default=None, repr=False)
     provider_id: str | None = None
     provider_args: Mapping[str, Any] | None = field(default=None, repr=False)
-    requires_approval: Approval = False
-    suspend_schema: Mapping[str, Any] | None = field(default=None, repr=False)
-    resume_schema: Mapping[str, Any] | None = field(default=None, repr=False)
+    requires_approval: Approval | None = None
+    suspend_schema: Form | None = field(default=None, repr=False)
+    resume_schema: Form | None = field(default=None, repr=False)
 
     spec: ToolSpec = field(init=False, repr=False)
     """What a model is told of the tool."""
@@ -95,7 +99,7 @@ class Tool:
             else JsonSchema(schema, name=f"{who}, input_schema")
         )
         results = None if self.output_schema is None else JsonSchema(self.output_schema, name=f"{who}, output_schema")
-        answers = None if self.resume_schema is None else JsonSchema(self.resume_schema, name=f"{who}, resume_schema")
+        answers = None if self.resume_schema is None else validator(self.resume_schema, name=f"{who}, resume_schema")
         checks = (("spec", spec), ("arguments", arguments), ("results", results), ("answers", answers))
         for name, value in checks:
             object.__setattr__(self, name, value)
@@ -103,7 +107,8 @@ class Tool:
 
 def may_wait(tool: Tool) -> bool:
     """Whether a call of the tool may have to wait for its caller, as far as the tool says so."""
-    return tool.requires_approval is not False or tool.suspend_schema is not None or tool.resume_schema is not None
+    needs_approval = tool.requires_approval not in (None, False)
+    return needs_approval or tool.suspend_schema is not None or tool.resume_schema is not None
 
 
 def is_tool_name(name: str) -> bool:
@@ -170,9 +175,9 @@ def tool(
     provider_options: Mapping[str, Any] | None = None,
     output_schema: Mapping[str, Any] | None = None,
     to_model_output: Callable[[Any], object] | None = None,
-    requires_approval: Approval = False,
-    suspend_schema: Mapping[str, Any] | None = None,
-    resume_schema: Mapping[str, Any] | None = None,
+    requires_approval: Approval | None = None,
+    suspend_schema: Form | None = None,
+    resume_schema: Form | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from riverrun.chunks import ChunkType
 from riverrun.errors import ConfigError
+from riverrun.numbers import is_number, is_whole
 from riverrun.processors.builtin.deltas import Delta, is_delta, one_delta, same_block
 from riverrun.processors.context import ProcessorContext
 from riverrun.processors.processor import Processor
@@ -41,7 +42,7 @@ class BatchParts(Processor):
     ) -> None:
         """Raises ConfigError for a size or a wait that there cannot be."""
         super().__init__(id=id)
-        if size < 1 or (max_wait is not None and max_wait < 0):
+        if not is_whole(size, least=1) or not (max_wait is None or (is_number(max_wait) and max_wait >= 0)):
             raise ConfigError("BatchParts: size is a number from 1 on, max_wait a number of seconds from 0 on")
         self.size = size
         self.max_wait = max_wait

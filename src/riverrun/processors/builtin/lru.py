@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from typing import TypeVar
 
 from riverrun.errors import ConfigError
+from riverrun.numbers import is_number, is_whole
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -23,7 +24,7 @@ class LruCache(MutableMapping[K, V]):
         self, max_entries: int, *, ttl: float | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Raises ConfigError for limits that there cannot be."""
-        if max_entries < 1 or (ttl is not None and ttl <= 0):
+        if not is_whole(max_entries, least=1) or not (ttl is None or (is_number(ttl) and ttl > 0)):
             raise ConfigError("a cache has room for at least one entry, and a ttl is a positive number of seconds")
         self.max_entries = max_entries
         self.ttl = ttl

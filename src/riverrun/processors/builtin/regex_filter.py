@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from riverrun.chunks import ChunkType, Message, RawChunk, ToolResultChunk
 from riverrun.chunks.codec import json_value
 from riverrun.errors import ConfigError
+from riverrun.numbers import is_whole
 from riverrun.processors.builtin.rules import Found, Preset, Rule, find, rules_of
 from riverrun.processors.context import ProcessorContext
 from riverrun.processors.hold_back import Block, held_back
@@ -48,8 +49,8 @@ class RegexFilter(Processor):
         super().__init__(id=id)
         if strategy not in ("redact", "block", "warn"):
             raise ConfigError(f"RegexFilter: strategy is 'redact', 'block' or 'warn', not {strategy!r}")
-        if window < 1:
-            raise ConfigError(f"RegexFilter: window is a number of characters from 1 on, not {window}")
+        if not is_whole(window, least=1):
+            raise ConfigError(f"RegexFilter: window is a number of characters from 1 on, not {window!r:.80}")
         self.rules = rules_of(rules)
         self.strategy = strategy
         self.on = checked_places(on, needed_by="RegexFilter")

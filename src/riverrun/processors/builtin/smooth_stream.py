@@ -9,6 +9,7 @@ from typing import Literal
 
 from riverrun.chunks import ChunkType
 from riverrun.errors import ConfigError
+from riverrun.numbers import is_number
 from riverrun.processors.builtin.deltas import Delta, is_delta, one_delta, same_block, with_text
 from riverrun.processors.context import ProcessorContext
 from riverrun.processors.processor import Given, Processor
@@ -37,10 +38,10 @@ class SmoothStream(Processor):
         """Raises ConfigError for pieces or a delay that there cannot be."""
         super().__init__(id=id)
         pattern = _PIECES.get(pieces) if isinstance(pieces, str) else pieces
-        if pattern is None:
+        if not isinstance(pattern, re.Pattern):
             raise ConfigError(f"SmoothStream: pieces are 'words', 'lines' or re.compile(…), not {pieces!r}")
-        if delay < 0:
-            raise ConfigError(f"SmoothStream: delay is a number of seconds from 0 on, not {delay}")
+        if not (is_number(delay) and delay >= 0):
+            raise ConfigError(f"SmoothStream: delay is a number of seconds from 0 on, not {delay!r:.80}")
         self.pattern = pattern
         self.delay = delay
 

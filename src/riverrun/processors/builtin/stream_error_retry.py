@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from riverrun.errors import ConfigError, ModelError
+from riverrun.numbers import is_number, is_whole
 from riverrun.processors.context import ProcessorContext
 from riverrun.processors.processor import Processor
 
@@ -35,7 +36,7 @@ class StreamErrorRetry(Processor):
     ) -> None:
         """Raises ConfigError for a number that there cannot be."""
         super().__init__(id=id)
-        if max_retries < 0 or delay < 0:
+        if not is_whole(max_retries, least=0) or not (is_number(delay) and delay >= 0):
             raise ConfigError("StreamErrorRetry: max_retries and delay are numbers from 0 on")
         self.max_retries = max_retries
         self.delay = delay

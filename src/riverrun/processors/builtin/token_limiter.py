@@ -20,6 +20,7 @@ from riverrun.chunks import (
 )
 from riverrun.chunks.codec import json_text
 from riverrun.errors import ConfigError
+from riverrun.numbers import is_number
 from riverrun.processors.context import ProcessorContext
 from riverrun.processors.processor import Processor
 from riverrun.processors.step import StepChanges, StepInfo
@@ -56,7 +57,7 @@ class TokenLimiter(Processor):
         """Raises ConfigError without a limit, and for a limit or strategy that there cannot be."""
         super().__init__(id=id)
         limits = [limit for limit in (input_limit, output_limit) if limit is not None]
-        if not limits or any(limit < 1 for limit in limits):
+        if not limits or not all(is_number(limit) and limit >= 1 for limit in limits):
             raise ConfigError("TokenLimiter needs input_limit, output_limit or both, as numbers from 1 on")
         if strategy not in ("truncate", "abort"):
             raise ConfigError(f"TokenLimiter: strategy is 'truncate' or 'abort', not {strategy!r}")

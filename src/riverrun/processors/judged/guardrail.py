@@ -26,6 +26,7 @@ from riverrun.chunks import (
 from riverrun.chunks.codec import json_text
 from riverrun.chunks.envelope import mapping
 from riverrun.errors import ConfigError, TripwireError
+from riverrun.numbers import is_whole
 from riverrun.processors.context import ProcessorContext
 from riverrun.processors.hold_back import Block, held_back
 from riverrun.processors.judged.judge import Judge, JudgeError, Question
@@ -93,8 +94,8 @@ class Guardrail(Processor, ABC):
         window = options.get("window", 400)
         if strategy not in self.strategies:
             raise ConfigError(f"{name}: strategy is one of {', '.join(self.strategies)}, not {strategy!r}")
-        if window < 1:
-            raise ConfigError(f"{name}: window is a number of characters from 1 on, not {window}")
+        if not is_whole(window, least=1):
+            raise ConfigError(f"{name}: window is a number of characters from 1 on, not {window!r:.80}")
         self.strategy = strategy
         self.on = checked_places(on, needed_by=name)
         self.window = window

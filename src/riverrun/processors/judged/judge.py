@@ -13,6 +13,7 @@ from riverrun.chunks.arguments import parse_arguments
 from riverrun.chunks.codec import json_text
 from riverrun.chunks.envelope import is_object
 from riverrun.errors import ConfigError, RiverrunError
+from riverrun.numbers import is_number
 from riverrun.streams import reading
 from riverrun.types import Model, ModelRequest, Source
 
@@ -47,8 +48,8 @@ class Judge:
         """Raises ConfigError for what cannot be asked."""
         if not callable(getattr(source, "stream", None)):
             raise ConfigError(f"a judge is a Model or a Source such as an Agent, not {source!r:.80}")
-        if timeout <= 0:
-            raise ConfigError(f"a judge's timeout is a positive number of seconds, not {timeout}")
+        if not (is_number(timeout) and timeout > 0):
+            raise ConfigError(f"a judge's timeout is a positive number of seconds, not {timeout!r:.80}")
         self._model = _as_model(source)
         self._source = cast("Source", source)
         self._timeout = timeout

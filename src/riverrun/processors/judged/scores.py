@@ -7,6 +7,7 @@ from typing import Any
 
 from riverrun.chunks.envelope import is_object
 from riverrun.errors import ConfigError
+from riverrun.numbers import is_number
 from riverrun.processors.judged.judge import JudgeError, Question, object_schema
 
 _LONGEST_REASON = 300
@@ -42,13 +43,13 @@ def findings(answer: Mapping[str, Any], scores: Mapping[str, float]) -> dict[str
 
 def checked_threshold(threshold: float) -> float:
     """Raises ConfigError unless 0 < threshold <= 1."""
-    if not 0 < threshold <= 1:
-        raise ConfigError(f"a threshold is more than 0 and at most 1, not {threshold}")
+    if not (is_number(threshold) and 0 < threshold <= 1):
+        raise ConfigError(f"a threshold is more than 0 and at most 1, not {threshold!r:.80}")
     return threshold
 
 
 def as_score(value: object) -> float:
     """A judge's number. Raises JudgeError for anything but one from 0 to 1."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
+    if is_number(value) and 0 <= value <= 1:
         return float(value)
     raise JudgeError("the judge gave a score that is no number from 0 to 1")
