@@ -85,6 +85,22 @@ async def test_no_tool_runs_when_a_guard_fails_that_looks_at_the_whole_answer(ho
     assert (wiped, types(of(ErrorChunk, chunks)), chunks[-1].type) == ([], ["error"], "finish")
 
 
+async def test_what_a_tool_fails_with_passes_a_guard_before_the_model_reads_it() -> None:
+    @tool
+    async def fetch() -> str:
+        raise ValueError("HTTP 500: write to ann@example.com")
+
+    model = ScriptedModel([calls("fetch"), says("done")])
+    chunks = await read(Agent("a", model=model, tools=[fetch], processors=[RegexFilter(["email"])]).stream("hi"))
+    assert_well_formed(chunks)
+    assert [chunk.type for chunk in chunks if b"example" in encode(chunk)] == []
+    assert "HTTP 500: write to [EMAIL]" in str(model.requests[1].messages[-1])
+    blocking = Agent(
+        "a", model=ScriptedModel([calls("fetch")]), tools=[fetch], processors=[RegexFilter(["email"], strategy="block")]
+    )
+    assert (await read(blocking.stream("hi")))[-1].type == "tripwire"
+
+
 # -- what comes out
 
 

@@ -86,7 +86,7 @@ class Stops(Processor):
 
     process_input = process_input_step = process_llm_request = process_llm_response = _stop  # type: ignore[assignment]
     process_output_stream_end = process_output_step = process_tool_result = _stop  # type: ignore[assignment]
-    process_output_result = process_api_error = _stop  # type: ignore[assignment]
+    process_tool_error = process_output_result = process_api_error = _stop  # type: ignore[assignment]
 
     def process_output_stream(self, chunk: ChunkType, ctx: ProcessorContext) -> ChunkType:
         if self._at in (None, chunk.type):
@@ -203,7 +203,7 @@ async def test_a_failure_of_the_model_may_be_a_tripwire() -> None:
 
 
 def test_every_hook_is_among_these() -> None:
-    others = {"process_tool_result", "process_output_result", "process_api_error"}
+    others = {"process_tool_result", "process_tool_error", "process_output_result", "process_api_error"}
     assert {*ENDINGS, *others} == {*HOOKS}
 
 
@@ -423,9 +423,13 @@ async def test_the_tools_of_a_refused_step_do_not_run() -> None:
 
 @pytest.mark.parametrize("hook", [hook for hook in HOOKS if hook not in ("process_output_step", "process_api_error")])
 async def test_only_a_whole_answer_is_tried_again(hook: str) -> None:
+    async def fail() -> str:
+        raise ValueError("no")
+
     guard = Stops(hook, retry=True)
-    model = ScriptedModel([calls("look"), says("done"), says("more")])
-    agent = Agent("a", model=model, tools=[Notebook().look], processors=[guard], max_processor_retries=3)
+    look = fail if hook == "process_tool_error" else Notebook().look
+    model = ScriptedModel([calls(look.__name__), says("done"), says("more")])
+    agent = Agent("a", model=model, tools=[look], processors=[guard], max_processor_retries=3)
     assert types(await read(agent.stream("hi")))[-1] == "tripwire"
     assert guard.asked == 1
 

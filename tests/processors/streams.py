@@ -21,6 +21,8 @@ from riverrun.chunks import (
     TextPart,
     TextStartChunk,
     TextStartPayload,
+    ToolErrorChunk,
+    ToolErrorPayload,
     ToolResultChunk,
     ToolResultPayload,
     UserMessage,
@@ -66,6 +68,10 @@ def data(name: str) -> DataChunk:
 
 def tool_result(result: object, **more: Any) -> ToolResultChunk:
     return ToolResultChunk(ToolResultPayload(tool_call_id="c1", tool_name="look", result=result, **more), **ORIGIN)
+
+
+def tool_error(error: object) -> ToolErrorChunk:
+    return ToolErrorChunk(ToolErrorPayload(tool_call_id="c1", tool_name="look", error=error), **ORIGIN)
 
 
 def user(words: str) -> UserMessage:

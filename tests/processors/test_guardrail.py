@@ -33,6 +33,7 @@ from tests.processors.streams import (
     said,
     text,
     thought,
+    tool_error,
     tool_result,
     types,
     user,
@@ -148,6 +149,18 @@ async def test_what_the_model_is_told_of_a_result_is_judged_and_replaced_with_it
     }
 
 
+async def test_what_a_tool_fails_with_is_judged_like_a_result() -> None:
+    guard = BadGuard("rewrite")
+    pipeline = Running(guard).pipeline
+    fine = tool_error(ValueError("HTTP 500"))
+    assert await pipeline.process_tool_error(fine) is fine
+    rewritten = await pipeline.process_tool_error(tool_error(ValueError("a bad one")))
+    assert str(rewritten.payload.error) == "a good one"
+    removed = await Running(BadGuard("filter", id="guard")).pipeline.process_tool_error(tool_error({"message": "bad"}))
+    assert str(removed.payload.error) == "[removed by guard]"
+    assert guard.texts == ["HTTP 500", "a bad one"]
+
+
 async def test_a_result_that_is_rewritten_into_no_json_stays_a_text() -> None:
     class Cutter(BadGuard):
         async def find(self, text: str, ctx: ProcessorContext) -> Finding | None:
@@ -254,7 +267,7 @@ async def test_a_rewriting_that_is_missing_is_a_judge_that_failed() -> None:
 def test_it_has_the_hooks_of_the_places_where_it_looks() -> None:
     assert BadGuard(on=["input"]).hooks == {"process_input"}
     assert BadGuard(on=["output"]).hooks == {"process_output_stream", "process_output_stream_end"}
-    assert BadGuard(on=["tool_results"]).hooks == {"process_tool_result"}
+    assert BadGuard(on=["tool_results"]).hooks == {"process_tool_result", "process_tool_error"}
 
 
 async def test_a_text_of_any_length_is_judged_in_pieces_that_a_judge_can_take_in() -> None:

@@ -21,9 +21,10 @@ from riverrun.chunks import (
     ToolOutput,
     ToolResultPart,
     UnknownMessage,
+    encode,
     to_value,
 )
-from riverrun.errors import ConfigError
+from riverrun.errors import ConfigError, error_message
 from riverrun.processors import Preset, Processor, RegexFilter, Rule, TripwireError
 from riverrun.processors.builtin.regex_filter import LONGEST
 from tests.processors.streams import (
@@ -37,6 +38,7 @@ from tests.processors.streams import (
     streamed,
     text,
     thought,
+    tool_error,
     tool_result,
     types,
     user,
@@ -123,6 +125,20 @@ async def test_a_tool_result_that_holds_nothing_is_the_very_same() -> None:
     pipeline = Running(filter_of()).pipeline
     for result in (tool_result({"a": ["b", None, 1.5]}), tool_result(None), tool_result("text")):
         assert await pipeline.process_tool_result(result) is result
+
+
+async def test_what_a_tool_fails_with_is_hidden_like_a_result() -> None:
+    cause = KeyError(MAIL)
+    error = ValueError(f"no mail from {MAIL}")
+    error.__cause__ = cause
+    pipeline = Running(filter_of()).pipeline
+    hidden = await pipeline.process_tool_error(tool_error(error))
+    assert error_message(hidden.payload.error) == "no mail from [EMAIL]"
+    assert MAIL.encode() not in encode(hidden)
+    harmless = tool_error(ValueError("no mail"))
+    assert await pipeline.process_tool_error(harmless) is harmless
+    with pytest.raises(TripwireError, match='Rule "email" found something in the tool error'):
+        await Running(filter_of(strategy="block")).pipeline.process_tool_error(tool_error(error))
 
 
 async def test_a_blocked_tool_result_stops_the_run() -> None:
@@ -260,7 +276,7 @@ def test_the_cuts_make_no_difference(samples: list[str], cut: int, window: int) 
     [
         ("input", {"process_input"}),
         ("output", {"process_output_stream", "process_output_stream_end", "process_output_result"}),
-        ("tool_results", {"process_tool_result"}),
+        ("tool_results", {"process_tool_result", "process_tool_error"}),
     ],
 )
 def test_it_has_the_hooks_of_the_places_where_it_looks(on: Any, hooks: set[str]) -> None:

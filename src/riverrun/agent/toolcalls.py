@@ -205,6 +205,8 @@ class ToolCalls:
         outcome = await run_call(tool, payload, context, available=list(self.tools))
         if isinstance(outcome, ToolResultChunk):
             outcome = await self.outlet.pipeline.process_tool_result(outcome)
+        elif isinstance(outcome, ToolErrorChunk):
+            outcome = await self.outlet.pipeline.process_tool_error(outcome)
         return outcome, context.nested_wait.attempt if context.nested_wait else None
 
     async def _needs_approval(self, tool: Tool, payload: ToolCallPayload, context: ToolContext[Any]) -> bool:

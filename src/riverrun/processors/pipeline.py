@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inspect import isawaitable
 from typing import TypeVar, cast
 
-from riverrun.chunks import ChunkType, Envelope, Message, Step, ToolResultChunk
+from riverrun.chunks import ChunkType, Envelope, Message, Step, ToolErrorChunk, ToolResultChunk
 from riverrun.chunks.message import MessageBase, UnknownMessage
 from riverrun.errors import ConfigError, TripwireError
 from riverrun.processors.cached import CachedResponse
@@ -172,6 +172,13 @@ class Pipeline:
         for link in self._having["process_tool_result"]:
             given = await _asked(link, "process_tool_result", chunk)
             chunk = _of(ToolResultChunk, given, link, "process_tool_result") or chunk
+        return chunk
+
+    async def process_tool_error(self, chunk: ToolErrorChunk) -> ToolErrorChunk:
+        """The failure to stream and to tell the model."""
+        for link in self._having["process_tool_error"]:
+            given = await _asked(link, "process_tool_error", chunk)
+            chunk = _of(ToolErrorChunk, given, link, "process_tool_error") or chunk
         return chunk
 
     async def process_output_result(self, messages: Sequence[Message]) -> Sequence[Message]:

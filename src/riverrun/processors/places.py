@@ -1,4 +1,4 @@
-"""Where a filter looks: what goes into the run, what comes out of it, what tools give."""
+"""Where a filter looks: what goes into the run, what comes out of it, what tools give or fail with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLACES: tuple[Place, ...] = ("input", "output", "tool_results")
 _HOOKS: dict[Place, frozenset[str]] = {
     "input": frozenset({"process_input"}),
     "output": frozenset({"process_output_stream", "process_output_stream_end", "process_output_result"}),
-    "tool_results": frozenset({"process_tool_result"}),
+    "tool_results": frozenset({"process_tool_result", "process_tool_error"}),
 }
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Sequence
 from typing import TypeAlias, TypeVar
 
-from riverrun.chunks import ChunkType, Message, Step, ToolResultChunk
+from riverrun.chunks import ChunkType, Message, Step, ToolErrorChunk, ToolResultChunk
 from riverrun.errors import ConfigError
 from riverrun.processors.cached import CachedResponse
 from riverrun.processors.context import ProcessorContext
@@ -26,6 +26,7 @@ HOOKS = (
     "process_output_stream_end",
     "process_output_step",
     "process_tool_result",
+    "process_tool_error",
     "process_output_result",
     "process_api_error",
 )
@@ -97,6 +98,10 @@ class Processor:
 
     def process_tool_result(self, chunk: ToolResultChunk, ctx: ProcessorContext) -> Given[ToolResultChunk | None]:
         """For each result before it is streamed and told to the model: another one, or None to leave it as it is."""
+        return None
+
+    def process_tool_error(self, chunk: ToolErrorChunk, ctx: ProcessorContext) -> Given[ToolErrorChunk | None]:
+        """For each call that failed, likewise: the model reads what an error says, too."""
         return None
 
     def process_output_result(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from riverrun.chunks import ChunkType, Message, RawChunk, ToolResultChunk
+from riverrun.chunks import ChunkType, Message, RawChunk, ToolErrorChunk, ToolResultChunk
 from riverrun.chunks.codec import json_value
 from riverrun.errors import ConfigError
 from riverrun.numbers import is_whole
@@ -28,8 +28,8 @@ class RegexFilter(Processor):
 
     `strategy`: "redact" puts each rule's mark in place of what it found, "block" stops the run, "warn" writes a
     `data-warning`; none of them tells what was found. `on`: "input" is every message that the run starts with, "output"
-    the streamed text and reasoning and the final messages, "tool_results" what tools give. The arguments of the calls
-    that the model makes are not looked at.
+    the streamed text and reasoning and the final messages, "tool_results" what tools give or fail with. The
+    arguments of the calls that the model makes, and what tools write while they run, are not looked at.
 
     Streamed text is held back by `window` characters and up to a quarter more, so that what comes in several pieces is
     found before anybody reads it; what needs more characters than `window` to be recognised is missed. Raw chunks,
@@ -78,6 +78,11 @@ class RegexFilter(Processor):
         if new_result is result and metadata is payload.provider_metadata:
             return None
         return replace(chunk, payload=replace(payload, result=new_result, provider_metadata=metadata))
+
+    def process_tool_error(self, chunk: ToolErrorChunk, ctx: ProcessorContext) -> ToolErrorChunk | None:
+        error = json_value(chunk.payload.error)
+        changed = change_strings(error, lambda text: self._changed(text, "tool error", ctx))
+        return None if changed is error else replace(chunk, payload=replace(chunk.payload, error=changed))
 
     def process_output_stream(self, chunk: ChunkType, ctx: ProcessorContext) -> ChunkType | Sequence[ChunkType] | None:
         if type(chunk) is RawChunk and self.strategy != "warn":

@@ -18,6 +18,7 @@ from riverrun.chunks import (
     ChunkType,
     Message,
     RawChunk,
+    ToolErrorChunk,
     ToolMessage,
     ToolResultChunk,
     ToolResultPayload,
@@ -25,7 +26,7 @@ from riverrun.chunks import (
 )
 from riverrun.chunks.codec import json_text
 from riverrun.chunks.envelope import mapping
-from riverrun.errors import ConfigError, TripwireError
+from riverrun.errors import ConfigError, ToolError, TripwireError, error_message
 from riverrun.numbers import is_whole
 from riverrun.processors.context import ProcessorContext
 from riverrun.processors.hold_back import Block, held_back
@@ -67,8 +68,9 @@ class Guardrail(Processor, ABC):
     `judge` is a Model, or a Source such as an Agent. `strategy`: "block" stops the run; "warn" writes a `data-warning`
     and lets the text pass; "filter" takes it away; the others put another text in its place. `on`: "input" is what the
     user has said since the last answer, with `history` all of it; "output" is the streamed text and reasoning, judged
-    in pieces of `window` characters or some more before anybody reads them; "tool_results" is what tools give. Files
-    and the arguments of calls are not judged. Raw chunks are dropped, unless the strategy only tells.
+    in pieces of `window` characters or some more before anybody reads them; "tool_results" is what tools give or fail
+    with. Files, the arguments of calls, and what tools write while they run are not judged. Raw chunks are dropped,
+    unless the strategy only tells.
 
     A judge that fails, takes longer than `timeout` seconds or says nonsense stops the run, because nobody knows what
     the text holds; with `fail_open` the text passes with a warning.
@@ -139,6 +141,13 @@ class Guardrail(Processor, ABC):
         if passed == text:
             return None
         return replace(chunk, payload=_with_result(chunk.payload, passed or f"[removed by {self.id}]"))
+
+    async def process_tool_error(self, chunk: ToolErrorChunk, ctx: ProcessorContext) -> ToolErrorChunk | None:
+        text = error_message(chunk.payload.error)
+        passed = await self._judged(text, ctx)
+        if passed == text:
+            return None
+        return replace(chunk, payload=replace(chunk.payload, error=ToolError(passed or f"[removed by {self.id}]")))
 
     async def process_output_stream(self, chunk: ChunkType, ctx: ProcessorContext) -> Sequence[ChunkType]:
         if type(chunk) is RawChunk and self.strategy not in _HARMLESS:
