@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Unpack
@@ -12,6 +13,9 @@ from riverrun.errors import ConfigError, RunNotSuspendedError
 from riverrun.store import AnyStore, InMemoryStore
 from riverrun.store.any_store import check_store
 
+_ENDING = 30.0
+"""Seconds that runs get to end and to keep what was said."""
+
 _CLOSED = "the store is opened by `async with App(…) as app`"
 
 
@@ -21,11 +25,10 @@ class App:
         async with App([support, billing], store="sqlite:///app.db") as app:
             run = app.agent("support").stream("Hi", thread_id="t1", resource_id="user-7")
 
-    `store` is a URL ("sqlite:///file.db", "postgresql://…"), which is opened when the block is entered and closed when
-    it is left, or a store of the caller's own; in memory without one. Runs under way when the block is left end then;
-    those of them that were resumed wait on in the store. Every process with the same agents and the same database can
-    resume the runs of all. Raises ConfigError for two agents of one name and for what is no
-    store.
+    `store` is a URL ("sqlite:///file.db", "postgresql://…") or a store of the caller's own; in memory without one. A
+    URL is opened when the block is entered and closed when it is left; runs under way then are ended first, and those
+    of them that were resumed wait on in the store. Every process with the same agents and the same database can resume
+    the runs of all. Raises ConfigError for two agents of one name and for what is no store.
     """
 
     def __init__(self, agents: Sequence[Agent], *, store: str | AnyStore | None = None) -> None:
@@ -35,10 +38,10 @@ class App:
                 raise ConfigError(f"two agents are named '{agent.name}'")
             self._agents[agent.name] = agent
         self._url = store if isinstance(store, str) else None
-        self._store: AnyStore | None = None if isinstance(store, str) else store or InMemoryStore()
-        if self._store is not None:
-            check_store(self._store)
+        self._store: AnyStore | None = None
         self._opened: Any = None
+        if not isinstance(store, str):
+            self._use(InMemoryStore() if store is None else store)
 
     @property
     def agents(self) -> Mapping[str, Agent]:
@@ -47,16 +50,16 @@ class App:
 
     @property
     def store(self) -> AnyStore:
-        """The store. Raises ConfigError when the app was not entered."""
+        """The store. Raises ConfigError when it is one of a URL and not open."""
         if self._store is None:
             raise ConfigError(_CLOSED)
         return self._store
 
     def agent(self, name: str) -> Agent:
-        """The agent of this name. Raises ConfigError when there is none, and when the store is not open."""
+        """The agent of this name. Raises ConfigError when there is none, and as `store` does."""
         if name not in self._agents:
             raise ConfigError(f"there is no agent '{name}', but {', '.join(self._agents) or 'none at all'}")
-        if self._store is None:
+        if self._store is None:  # a run would wait where nobody finds it
             raise ConfigError(_CLOSED)
         return self._agents[name]
 
@@ -74,16 +77,33 @@ class App:
         if self._url is not None:
             from riverrun.store import Store
 
-            self._store = self._opened = await Store.open(self._url)
-        for agent in self._agents.values():
-            agent.use_store(self.store)
+            self._opened = await Store.open(self._url)
+            self._use(self._opened)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._opened is None:
+            return
+        try:
+            await self._end_runs()
+        finally:
+            opened, self._opened, self._store = self._opened, None, None
+            await opened.aclose()
+
+    def _use(self, store: AnyStore) -> None:
+        check_store(store)
+        self._store = store
         for agent in self._agents.values():
-            await agent.end_runs()
-        if self._opened is not None:
-            self._store = None
-            await self._opened.aclose()
+            agent.use_store(store)
+
+    async def _end_runs(self) -> None:
+        """End the runs under way in this event loop as the end of the program would."""
+        await asyncio.sleep(0)  # for those that were started just now
+        here = asyncio.current_task()
+        tasks = [task for agent in self._agents.values() for task in agent.runs_under_way() if task is not here]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_ENDING)

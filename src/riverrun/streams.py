@@ -186,11 +186,17 @@ async def reading(stream: AsyncIterable[T]) -> AsyncGenerator[AsyncIterator[T], 
     try:
         yield iterator
     finally:
-        for owner, verb in ((stream, "cancel"), (iterator, "aclose")):
-            end = getattr(owner, verb, None)
-            ended = end() if callable(end) else None
-            if inspect.isawaitable(ended):
-                await ended
+        try:
+            await _called(stream, "cancel")
+        finally:
+            await _called(iterator, "aclose")
+
+
+async def _called(owner: object, verb: str) -> None:
+    end = getattr(owner, verb, None)
+    ended = end() if callable(end) else None
+    if inspect.isawaitable(ended):
+        await ended
 
 
 class Log(Generic[T]):

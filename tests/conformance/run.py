@@ -104,7 +104,7 @@ async def run_scenario(scenario: Mapping[str, Any]) -> dict[str, Any]:
 
 async def _tasks_left() -> list[str]:
     """Tasks that are still there after a few turns of the loop."""
-    for _ in range(5):
+    for _ in range(10):
         await asyncio.sleep(0)
     return [repr(task) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
 

@@ -44,9 +44,6 @@ Wanted: TypeAlias = type[Out] | OutputType[Out] | StructuredOutput[Out] | Mappin
 DEFAULT_MAX_STEPS = 5
 """Steps of a run for which neither `max_steps` nor `stop_when` is given."""
 
-_ENDING = 20.0
-"""Seconds that runs get to end and to keep what was said."""
-
 LEASE = 30.0
 """Seconds after which a resumed run whose process has died may be resumed again."""
 
@@ -226,13 +223,7 @@ class Agent(Generic[Out]):
         given = _given(options)
         plan = self._plan(input, given)
         keeper = self._keeper(plan.run_id, plan.message_id, given)
-
-        values: list[Any] = []
-
-        async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
-            await self._work(AgentLoop(plan, log, cancellation, keeper, values=values))
-
-        return Run(work, run_id=plan.run_id, detached=bool(given.get("detached")), output=plan.output, values=values)
+        return self._run(plan, keeper, None, detached=bool(given.get("detached")))
 
     async def resume_stream(
         self, data: Any, /, *, run_id: str, tool_call_id: str | None = None, **options: Unpack[ResumeOptions]
@@ -257,14 +248,7 @@ class Agent(Generic[Out]):
         except Exception:  # nothing has happened: it waits on
             await self.store.suspend(held)
             raise
-
-        values: list[Any] = []
-
-        async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
-            await self._work(AgentLoop(plan, log, cancellation, keeper, saved, values=values))
-
-        detached = bool(given.get("detached"))
-        return Run(work, run_id=run_id, detached=detached, before=saved.log, output=plan.output, values=values)
+        return self._run(plan, keeper, saved, detached=bool(given.get("detached")))
 
     async def approve_tool_call(
         self, *, run_id: str, tool_call_id: str | None = None, **options: Unpack[ResumeOptions]
@@ -308,29 +292,29 @@ class Agent(Generic[Out]):
             offset=offset,
         )
 
-    async def end_runs(self) -> None:
-        """End the runs under way in this event loop as the end of the program would: one that was resumed waits on in
-        the store, any other is cancelled.
-        """
+    def runs_under_way(self) -> list[asyncio.Task[Any]]:
+        """The tasks of this agent's runs in the current event loop."""
         loop = asyncio.get_running_loop()
-        tasks = [task for task in self._under_way if task.get_loop() is loop and task is not asyncio.current_task()]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=_ENDING)
-
-    async def _work(self, loop: AgentLoop) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._under_way.add(task)
-        try:
-            await loop.run()
-        finally:
-            self._under_way.discard(task)
+        return [task for task in tuple(self._under_way) if task.get_loop() is loop]
 
     async def generate(self, input: Input, /, **options: Unpack[RunOptions]) -> Result[Out]:
         """Run to the end and give the result. Takes what `stream` takes; raises RunError when the run fails."""
         return await self.stream(input, **options).result()
+
+    def _run(self, plan: Plan, keeper: Keeper, saved: SavedRun | None, *, detached: bool) -> Run[Out]:
+        values: list[Any] = []
+
+        async def work(log: Log[ChunkType], cancellation: Cancellation) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            self._under_way.add(task)
+            try:
+                await AgentLoop(plan, log, cancellation, keeper, saved, values).run()
+            finally:
+                self._under_way.discard(task)
+
+        before = () if saved is None else saved.log
+        return Run(work, run_id=plan.run_id, detached=detached, before=before, output=plan.output, values=values)
 
     def _plan(self, input: Input, options: RunOptions) -> Plan:
         context = options.get("context")

@@ -13,7 +13,7 @@ from typing import Any, Literal, SupportsFloat, TypeAlias
 from riverrun.chunks import IsTaskCompletePayload, Message, ScorerResult, ToolCallPart
 from riverrun.errors import ConfigError
 from riverrun.numbers import is_number
-from riverrun.streams import in_thread, is_coroutine_function, run_all
+from riverrun.streams import in_thread, is_coroutine_function, run_all, uncancelled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ def feedback(payload: IsTaskCompletePayload) -> str:
 async def _asked(scorer: Scorer, candidate: Candidate) -> ScorerResult:
     begun = time.monotonic()
     try:
-        score, errored = _score(await _judged(scorer.judge, candidate)), None
+        score, errored = _score(await uncancelled(_judged(scorer.judge, candidate))), None
     except Exception as error:
         score, errored = Score(0.0, f"{type(error).__name__}: {error}"), True
     return ScorerResult(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
@@ -83,8 +84,13 @@ class Delegate:
         )
         run = await self._started(task, ctx)
         async with run:
-            async for chunk in run:
-                await ctx.write(chunk)
+            try:
+                async for chunk in run:
+                    await ctx.write(chunk)
+            except asyncio.CancelledError:
+                if not ctx.cancelled:  # the program ends: both runs wait on
+                    await run.leave()
+                raise
             result = run.partial
         if run.status == "suspended":
             ctx.suspend_with(_first_wait(run.run_id, await self.agent.store.get_snapshot(run.run_id)))
@@ -100,20 +106,24 @@ class Delegate:
             return self.agent.stream(task.prompt if prompt is None else prompt, run_id=task.run_id, deps=ctx.deps)
         if found.status == "running":  # for a process that has lost the outer run to this one
             await store.suspend(found)
-        elif found.attempt != ctx.resumed_attempt:  # it has had this answer, and asks for another
+        elif (
+            SavedRun.of(found.state, found.calls).waits != ctx.resumed_attempt
+        ):  # it has had this answer, and asks for another
             ctx.suspend_with(_first_wait(task.run_id, found))
         call_id = found.calls[0].tool_call_id
         return await self.agent.resume_stream(ctx.resumed[-1], run_id=task.run_id, tool_call_id=call_id, deps=ctx.deps)
 
 
 def raise_for(result: Result, run_id: str) -> None:
-    """Raises RunError for a run inside a tool that failed, or that a processor stopped: what it refused is not for the
-    outer model either.
+    """Raises RunError for a run inside a tool that failed or was cancelled, or that a processor stopped: what that one
+    refused is not for the outer model either.
     """
     if result.status == "failed":
         raise RunError(error_message(result.error), run_id=run_id, partial=result)
     if result.tripwire is not None:
         raise RunError(f"stopped: {result.tripwire.reason}", run_id=run_id, partial=result)
+    if result.status == "canceled":
+        raise RunError("it was cancelled", run_id=run_id, partial=result)
 
 
 def inside(tool: Tool, run_id: str, store: AnyStore) -> Tool:
@@ -167,9 +177,10 @@ def _first_wait(run_id: str, snapshot: Snapshot | None) -> NestedWait:
     """What the inner run waits for first; what else it waits for comes when that is answered."""
     if snapshot is None:
         raise RunNotSuspendedError(run_id, "somebody else has gone on with it")
-    waiting = SavedRun.of(snapshot.state, snapshot.calls).waiting[snapshot.calls[0].tool_call_id]
+    saved = SavedRun.of(snapshot.state, snapshot.calls)
+    waiting = saved.waiting[snapshot.calls[0].tool_call_id]
     assert waiting.chunk is not None
-    return NestedWait(waiting.chunk, snapshot.attempt)
+    return NestedWait(waiting.chunk, saved.waits)
 
 
 def inner_id(ctx: ToolContext[Any]) -> str:

@@ -74,6 +74,8 @@ class Keeper:
         self._renewing: asyncio.Task[None] | None = None
         self._lost = False
         self._saved = 0
+        self.has_inner_runs = False
+        """Whether runs inside of this one wait, of which nothing is to be left when it is over."""
 
     @property
     def thread_id(self) -> str | None:
@@ -180,6 +182,7 @@ class Keeper:
         stored = await self._stored(messages)
         if self._held is None:
             await self._store.save_messages(stored)
+            await self._forget_inner_runs()
         elif not await self._store.finish(self._run_id, self._held.attempt, stored):
             raise self._taken_over()
         self._held = None
@@ -198,8 +201,15 @@ class Keeper:
         """The run is over and nothing of it is kept, not even what was saved after a step or when it waited."""
         if self._lost:
             return
-        if self._held is None or await self._store.finish(self._run_id, self._held.attempt):
+        if self._held is None:
+            await self._forget_inner_runs()
             await self._drop(0, self._saved)
+        elif await self._store.finish(self._run_id, self._held.attempt):
+            await self._drop(0, self._saved)
+
+    async def _forget_inner_runs(self) -> None:
+        if self.has_inner_runs:
+            await self._store.discard(self._run_id)
 
     async def _drop(self, begin: int, end: int) -> None:
         """Delete what was saved of the run's messages from one place to another."""
@@ -265,7 +275,8 @@ async def claimed(store: AnyStore, run_id: str, *, agent_id: str, parent_run_id:
     try:
         held = await asyncio.shield(claiming)
     except asyncio.CancelledError:
-        await brought_to_end(_give_back(store, claiming))
+        with contextlib.suppress(Exception):
+            await brought_to_end(asyncio.wait_for(_give_back(store, claiming), lease))
         raise
     if held is None:
         raise RunNotSuspendedError(run_id, "it is being resumed already")

@@ -49,7 +49,7 @@ from riverrun.chunks import (
 from riverrun.chunks.blocks import ends_of
 from riverrun.errors import ModelError, StoreError, TimeoutExceeded, TripwireError
 from riverrun.processors import Pipeline, retry_feedback, tripwire_chunk, tripwire_payload
-from riverrun.streams import GRACE, STRAY, Log, is_cancelled, uncancelled
+from riverrun.streams import GRACE, STRAY, Log, brought_to_end, is_cancelled, uncancelled
 
 _logger = logging.getLogger("riverrun")
 
@@ -102,22 +102,20 @@ class AgentLoop:
             else:
                 await self._go_on(self.saved)
         except RunCancelled:
-            await self._stop()
+            await brought_to_end(self._stop())
         except asyncio.CancelledError:
             if self.cancellation.event.is_set():
-                await self._stop()
+                await brought_to_end(self._stop())
                 return
             if not is_cancelled():
-                await self._fail(RuntimeError(f"a hook failed: {STRAY}"))
+                await brought_to_end(self._fail(RuntimeError(f"a hook failed: {STRAY}")))
                 return
-            with contextlib.suppress(Exception):  # the program ends: nobody wanted that of the run
-                await self.keeper.give_back()
-            await self._stop()
+            await brought_to_end(self._give_back())
             raise
         except TripwireError as tripwire:
-            await self._trip(tripwire)
+            await brought_to_end(self._trip(tripwire))
         except Exception as error:
-            await self._fail(error)
+            await brought_to_end(self._fail(error))
         finally:
             await self.keeper.release()
 
@@ -173,7 +171,8 @@ class AgentLoop:
             return True
         self._complain(answer)
         tripwire = await self._refused(answer)
-        if tripwire is not None and tripwire.retry and self._has_retry(self.plan.max_processor_retries or 0):
+        again = tripwire is not None and tripwire.retry and answer.error is None
+        if tripwire is not None and again and self._has_retry(self.plan.max_processor_retries or 0):
             self._refuse_step(answer, tripwire)
             return True
         if tripwire is not None:
@@ -202,6 +201,7 @@ class AgentLoop:
         try:
             await calls.run(limit=self.plan.tool_concurrency)
         finally:
+            self.keeper.has_inner_runs |= calls.has_inner_runs
             if not calls.waits or self.cancellation.is_asked:
                 await calls.tell()
                 for part in calls.parts():
@@ -360,6 +360,7 @@ class AgentLoop:
             waiting=calls.waiting,
             options=self.plan.saved_options,
             model_index=answer.model_index,
+            waits=self.saved.waits + 1 if self.saved else 1,
         )
         said = answer_messages(answer.fold.content())
         await self.keeper.suspend(saved, calls.waits, [*self.transcript.own, *said])
@@ -417,10 +418,18 @@ class AgentLoop:
         """A processor stopped the run: nothing follows, and nothing is kept of it."""
         self.cancellation.event.set()
         try:
-            await self.keeper.forget()
+            async with asyncio.timeout(_PATIENCE):
+                await self.keeper.forget()
         except Exception as error:
             _logger.error("what was saved of run %s could not be taken back", self.plan.run_id, exc_info=error)
         self._write(tripwire_chunk(tripwire, run_id=self.plan.run_id))
+
+    async def _give_back(self) -> None:
+        """The program ends: nobody wanted that of the run."""
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(_PATIENCE):
+                await self.keeper.give_back()
+        await self._stop()
 
     async def _stop(self) -> None:
         if self.cancellation.timed_out:

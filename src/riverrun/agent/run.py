@@ -115,7 +115,7 @@ class Run(Generic[Out]):
     @property
     def element_stream(self) -> AsyncIterator[Any]:
         """The elements of a structured answer that is a list: each once, when it is complete. Raises ConfigError when
-        no list was asked for.
+        an object, a choice or nothing was asked for.
         """
         if self._output is None or self._output.output_type.kind in ("object", "enum"):
             raise ConfigError("element_stream needs an answer that is a list: give the run or its agent output=list[…]")
@@ -256,6 +256,14 @@ class Run(Generic[Out]):
         """
         if not self._log.closed:
             self._cancellation.request(mode)
+
+    async def leave(self) -> None:
+        """End the run as the end of the program would: one that was resumed waits on in the store, any other is
+        cancelled.
+        """
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
 
     async def __aenter__(self) -> Run[Out]:
         self._start()

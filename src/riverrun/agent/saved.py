@@ -55,7 +55,7 @@ class SavedRun:
 
     `log` are the chunks so far; `finish` the model's own, of the step that waits; `options` what the caller gave the
     run, as JSON. `system` are the instructions that came with the input, `given` the rest of it, the first `recalled`
-    from the thread; `context` stood beside it, `answers` is what the run has added.
+    from the thread; `context` stood beside it, `answers` is what the run has added. `waits` counts how often it waited.
     """
 
     message_id: str
@@ -70,6 +70,7 @@ class SavedRun:
     waiting: Mapping[str, Waiting] = field(default_factory=dict[str, Waiting])
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     model_index: int = 0
+    waits: int = 1
 
     def state(self) -> dict[str, Any]:
         """The run as JSON values. Raises TypeError when the program put something into it that has no JSON form."""
@@ -87,6 +88,7 @@ class SavedRun:
             "options": dict(self.options),
             "recalled": self.recalled,
             "modelIndex": self.model_index,
+            "waits": self.waits,
         }
         return {"version": _VERSION, **shared(members)}
 
@@ -112,6 +114,7 @@ class SavedRun:
             options=members["options"],
             recalled=members["recalled"],
             model_index=members["modelIndex"],
+            waits=members["waits"],
         )
 
     def steps(self) -> list[Step]:

@@ -251,6 +251,7 @@ class _Call:
         cancelled = self._cancelled.is_set
         waiting = self._limits.first_chunk is not None
         self._said.clear()
+        outlet.is_unguarded = False
         async with aclosing(await self._source()) as stream:
             async for chunk in stream:
                 if type(chunk) is not TextDeltaChunk and (self._frames(chunk) or await self._is_raw(chunk)):

@@ -13,6 +13,7 @@ from riverrun.chunks import ChunkType, ErrorChunk, FinishChunk, Message, StepSta
 from riverrun.errors import ModelError, TimeoutExceeded, TripwireError, error_message
 from riverrun.models import resolve_model
 from riverrun.processors import Pipeline
+from riverrun.streams import uncancelled
 from riverrun.structured import ObjectReader, Outcome, StructuredOutput
 from riverrun.types import Model, ModelRequest
 
@@ -78,7 +79,7 @@ async def _of_second_model(
     stream = _answer(model, request, plan.max_retries)
     try:
         async with limit:
-            reason = await _read(stream, pipeline_of(plan, write), reader, write)
+            reason = await uncancelled(_read(stream, pipeline_of(plan, write), reader, write))
     except TripwireError:
         raise
     except Exception as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 
 from riverrun.chunks import (
@@ -18,6 +18,7 @@ from riverrun.chunks import (
     UserMessage,
 )
 from riverrun.processors import Pipeline
+from riverrun.streams import uncancelled
 from riverrun.types import Model, ModelRequest, Settings
 
 _INSTRUCTIONS = "Give the conversation a title of at most six words. Answer with the title alone."
@@ -45,14 +46,19 @@ async def title_of(
 
     try:
         limit = min(seconds for seconds in (_LONGEST_WAIT, *limits) if seconds is not None)
-        async with asyncio.timeout(limit), aclosing(model.stream(request)) as stream:
-            async for chunk in stream:
-                if isinstance(chunk, TextStartChunk | TextDeltaChunk | TextEndChunk):
-                    await pipeline.process_output_stream(chunk, take)
-            await pipeline.process_output_stream_end(take)
+        async with asyncio.timeout(limit):
+            await uncancelled(_hear(model.stream(request), pipeline, take))
     except Exception:
         return None
     return " ".join("".join(pieces).strip(" \"'\n").split())[:_LONGEST] or None
+
+
+async def _hear(stream: AsyncGenerator[ChunkType, None], pipeline: Pipeline, take: Callable[[ChunkType], None]) -> None:
+    async with aclosing(stream):
+        async for chunk in stream:
+            if isinstance(chunk, TextStartChunk | TextDeltaChunk | TextEndChunk):
+                await pipeline.process_output_stream(chunk, take)
+    await pipeline.process_output_stream_end(take)
 
 
 def _line(message: Message) -> str:

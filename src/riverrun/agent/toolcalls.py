@@ -1,7 +1,7 @@
 """The tool calls of one step: they run side by side, and their outcomes go to the log in the order of the calls.
 
-Calls that may have to wait for the caller of the run (see `tools.may_wait`) run one after the other, and the first one
-that waits holds up those behind it. When a call waits, no outcome is told until all are there.
+Calls that may have to wait for the caller of the run, as far as that is said, run one after the other, and the first
+one that waits holds up those behind it. When a call waits, no outcome is told until all are there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from riverrun.chunks import (
 from riverrun.chunks.codec import json_text
 from riverrun.errors import TripwireError
 from riverrun.streams import run_all
-from riverrun.tools import Approval, Tool, ToolContext, find_tool, may_wait, model_output, run_call
+from riverrun.tools import Approval, Tool, ToolContext, find_tool, model_output, run_call
 
 Outcome: TypeAlias = ToolResultChunk | ToolErrorChunk | ToolOutputDeniedChunk
 Wait: TypeAlias = ToolCallApprovalChunk | ToolCallSuspendedChunk
@@ -123,6 +123,11 @@ class ToolCalls:
         return [waiting.chunk for waiting in known if waiting is not None and waiting.chunk is not None]
 
     @property
+    def has_inner_runs(self) -> bool:
+        """Whether runs inside of tools wait."""
+        return any(waiting.nested_attempt is not None for waiting in self.waiting.values())
+
+    @property
     def pending(self) -> bool:
         """Whether a call has no outcome: its tool runs at the client."""
         return len(self.outcomes) < len(self.calls)
@@ -143,7 +148,9 @@ class ToolCalls:
 
     def _may_wait(self, call: ToolCallChunk) -> bool:
         tool = self._tool(call)
-        return tool is not None and (self._approval(tool) is not False or may_wait(tool))
+        if tool is None:
+            return False
+        return self._approval(tool) is not False or tool.suspend_schema is not None or tool.resume_schema is not None
 
     def _waits(self, call: ToolCallChunk) -> bool:
         waiting = self.waiting.get(call.payload.tool_call_id)

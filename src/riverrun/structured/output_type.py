@@ -87,8 +87,7 @@ class OutputType(Generic[Out]):
         """The answer of a model that wrote a choice or a scalar and nothing else; UNSET: it did not."""
         if self.kind not in ("enum", "value"):
             return UNSET
-        fenced = _FENCED.fullmatch(text.strip())
-        text = fenced[1] if fenced else text.strip()
+        text = _unfenced(text)
         if text in self._choices:
             return text
         try:
@@ -98,8 +97,14 @@ class OutputType(Generic[Out]):
         return UNSET if self._is_text and not isinstance(value, str) else value
 
     def prose(self, text: str) -> Any:
-        """The answer of a model that wrote no JSON, when a text is wanted; UNSET: none is, or it said nothing."""
-        return (text.strip() or UNSET) if self._is_text else UNSET
+        """The answer of a model that wrote a text when one is wanted, whatever JSON stands in it; UNSET: all of it is
+        JSON, it says nothing, or no text is wanted.
+        """
+        return text.strip() if self._is_text and text.strip() and not _unfenced(text).startswith("{") else UNSET
+
+    def is_stray(self, answer: object) -> bool:
+        """Whether a JSON value is none of the answer, but stands in a text that is."""
+        return self._is_text and not isinstance(self.unwrapped(answer), str)
 
     @property
     def missing(self) -> str:
@@ -123,10 +128,20 @@ class OutputType(Generic[Out]):
         if not isinstance(self._validator, PythonType):
             self._validator.validate(json)
             return
+        if self._is_read_as(json, value):
+            return
         with suppress(AttributeError, LookupError, TypeError):  # of a validator that is for JSON alone
             read = self._validator.validate(value, strict=True)
             if read != value:  # pydantic takes a dict for a model
                 raise Mismatch([Fault((), f"{value!r:.80} is read as {read!r:.80}, which is to be given")])
+
+    def _is_read_as(self, json: Any, value: object) -> bool:
+        """Whether an answer with this JSON would give this very value, by a validator that makes another type of it."""
+        try:
+            read: object = self._validator.validate(json)
+        except Exception:
+            return False
+        return type(read) is type(value) and read == value
 
     def unwrapped(self, answer: object) -> Any:
         """The JSON value that an answer holds."""
@@ -140,8 +155,14 @@ class OutputType(Generic[Out]):
             raise TypeError(f"a value of type {type(value).__name__} has no JSON form: {error}") from error
 
 
-_FENCED = re.compile(r"```\w*\s*\n(.*?)\s*```", re.DOTALL)
+_FENCED = re.compile(r"```\w*[ \t]*\r?\n(.*)```", re.DOTALL)
 _WRAPPERS: dict[Kind, str] = {"object": "", "array": "elements", "enum": "result", "value": "result"}
+
+
+def _unfenced(text: str) -> str:
+    text = text.strip()
+    fenced = _FENCED.fullmatch(text)
+    return fenced[1].strip() if fenced else text
 
 
 def _checked(wanted: object, name: str) -> object:

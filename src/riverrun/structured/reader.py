@@ -107,14 +107,16 @@ class ObjectReader(Generic[Out]):
     def _answer(self, reason: str | None) -> Any:
         """The JSON value that was said, `_UNREADABLE`, or UNSET when there was none."""
         answer = self._finder.value()
+        if answer is UNSET or self._type.is_stray(answer):
+            said = self._finder.said
+            bare = UNSET if self._finder.has_begun else self._type.bare(said)
+            if bare is UNSET and reason not in _GOES_ON:
+                bare = self._type.prose(said)
+            if bare is not UNSET:
+                return bare
         if answer is not UNSET:
             return plain(answer)  # a copy: its owner may change it, what is in the chunks must stay
-        if self._finder.has_begun:
-            return _UNREADABLE
-        said = self._finder.said
-        bare = self._type.bare(said)
-        is_last_word = reason not in _GOES_ON
-        return self._type.prose(said) if bare is UNSET and is_last_word else bare
+        return _UNREADABLE if self._finder.has_begun else UNSET
 
     def _validated(self, answer: object, reason: str | None) -> Out | StructuredOutputError:
         said = self._finder.text

@@ -3,7 +3,7 @@
 from riverrun.tools.call import model_output, run_call
 from riverrun.tools.context import ToolContext
 from riverrun.tools.suspension import NestedWait
-from riverrun.tools.tool import Approval, Tool, client_tool, find_tool, may_wait, provider_tool, tool
+from riverrun.tools.tool import Approval, Tool, client_tool, find_tool, provider_tool, tool
 
 __all__ = [
     "Approval",
@@ -12,7 +12,6 @@ __all__ = [
     "ToolContext",
     "client_tool",
     "find_tool",
-    "may_wait",
     "model_output",
     "provider_tool",
     "run_call",

@@ -158,14 +158,22 @@ def _error_chunk(call: ToolCallPayload, error: Exception, ctx: ToolContext[Any])
 
 
 def _writable(error: Exception) -> Exception:
-    """The error, or one that stands for it when its text or its details cannot be written."""
+    """The error, or one that stands for it when its text or its details cannot be written, or when it is a group, of
+    which nobody would read what is in it.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return _substitute(cast("Exception", error))
     try:
         check_json(error, what="The error")
     except TypeError:
-        substitute = ToolError(_text(error))
-        substitute.__cause__ = error
-        return substitute
+        return _substitute(error)
     return error
+
+
+def _substitute(error: Exception) -> ToolError:
+    substitute = ToolError(_text(error))
+    substitute.__cause__ = error
+    return substitute
 
 
 # -- what the model is told

@@ -99,16 +99,12 @@ class Tool:
             else JsonSchema(schema, name=f"{who}, input_schema")
         )
         results = None if self.output_schema is None else JsonSchema(self.output_schema, name=f"{who}, output_schema")
+        if self.suspend_schema is not None:
+            validator(self.suspend_schema, name=f"{who}, suspend_schema")
         answers = None if self.resume_schema is None else validator(self.resume_schema, name=f"{who}, resume_schema")
         checks = (("spec", spec), ("arguments", arguments), ("results", results), ("answers", answers))
         for name, value in checks:
             object.__setattr__(self, name, value)
-
-
-def may_wait(tool: Tool) -> bool:
-    """Whether a call of the tool may have to wait for its caller, as far as the tool says so."""
-    needs_approval = tool.requires_approval not in (None, False)
-    return needs_approval or tool.suspend_schema is not None or tool.resume_schema is not None
 
 
 def is_tool_name(name: str) -> bool:

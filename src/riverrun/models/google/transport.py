@@ -41,7 +41,10 @@ async def post(client: Client, model_id: str, call: WireRequest, headers: Mappin
         told = str(error) or type(error).__name__
         raise ModelError(f"{_server(request.url)} cannot be reached: {told}", retryable=True) from error
     except (JSONDecodeError, UnicodeDecodeError) as error:  # the SDK reads the JSON of a failure, and this is none
-        raise await _failure_of(_unread(error)) from error
+        response = _unread(error)
+        if response is None:
+            raise ModelError(f"{_server(request.url)} failed and did not say why: {error}", retryable=True) from error
+        raise await _failure_of(response) from error
     stream = response.response_stream
     return cast("Response", stream if hasattr(stream, "aiter_bytes") else _AiohttpResponse(stream))
 
@@ -74,9 +77,9 @@ async def _failure_of(response: Any) -> ModelError:
 
 
 def _unread(error: Exception) -> Any:
-    """The response whose JSON the SDK could not read, which it leaves nowhere but in its own frames."""
-    frames = [frame for frame, _ in walk_tb(error.__traceback__) if "response" in frame.f_locals]
-    return frames[-1].f_locals["response"]
+    """The response whose JSON the SDK could not read, if there was one: it is left in the SDK's own frames alone."""
+    found = [frame.f_locals["response"] for frame, _ in walk_tb(error.__traceback__) if "response" in frame.f_locals]
+    return found[-1] if found else None
 
 
 def _unreachable() -> tuple[type[Exception], ...]:
