@@ -12,6 +12,7 @@ from riverrun.agent.agent import ResumeOptions
 from riverrun.errors import ConfigError, RunNotSuspendedError
 from riverrun.store import AnyStore, InMemoryStore
 from riverrun.store.any_store import check_store
+from riverrun.streams import brought_to_end
 
 _ENDING = 30.0
 """Seconds that runs get to end and to keep what was said."""
@@ -84,13 +85,8 @@ class App:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._opened is None:
-            return
-        try:
-            await self._end_runs()
-        finally:
-            opened, self._opened, self._store = self._opened, None, None
-            await opened.aclose()
+        if self._opened is not None:
+            await brought_to_end(self._close(asyncio.current_task()))
 
     def _use(self, store: AnyStore) -> None:
         check_store(store)
@@ -98,12 +94,12 @@ class App:
         for agent in self._agents.values():
             agent.use_store(store)
 
-    async def _end_runs(self) -> None:
-        """End the runs under way in this event loop as the end of the program would."""
-        await asyncio.sleep(0)  # for those that were started just now
-        here = asyncio.current_task()
-        tasks = [task for agent in self._agents.values() for task in agent.runs_under_way() if task is not here]
-        for task in tasks:
+    async def _close(self, leaving: asyncio.Task[Any] | None) -> None:
+        """End the runs under way in this event loop as the end of the program would, and close the store."""
+        runs = [task for agent in self._agents.values() for task in agent.runs_under_way() if task is not leaving]
+        for task in runs:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=_ENDING)
+        if runs:
+            await asyncio.wait(runs, timeout=_ENDING)
+        opened, self._opened, self._store = self._opened, None, None
+        await opened.aclose()

@@ -544,6 +544,30 @@ async def test_a_run_that_waits_inside_of_a_cancelled_one_is_forgotten_with_it()
     assert (await agent.store.list_snapshots()).total == 0
 
 
+@pytest.mark.parametrize("end", ["cancel", "tripwire", "unsavable"])
+async def test_of_a_run_that_waits_inside_of_one_that_ends_before_it_waits_nothing_is_left(end: str) -> None:
+    class Guard(Processor):
+        def process_tool_result(self, chunk: Any, ctx: ProcessorContext) -> None:
+            ctx.abort("no")
+
+    async def slow() -> str:
+        await asyncio.sleep(3600 if end == "cancel" else 0.05)
+        return "done"
+
+    both = [*hands("do it")[:-1], call("slow", "c2"), finish("tool-calls")]
+    options: dict[str, Any] = {"processors": [Guard()]} if end == "tripwire" else {}
+    agent = outer(ScriptedModel([both]), inner(calls("ask"), tools=[ask]), slow, **options)
+    unsavable = {"provider_options": {"x": {"y": object()}}} if end == "unsavable" else {}
+    run = agent.stream("hi", **unsavable)  # type: ignore[arg-type]
+    while not (await agent.store.list_snapshots()).total:
+        await turns(1)
+    if end == "cancel":
+        run.cancel()
+    await read(run)
+    assert run.status == {"cancel": "canceled", "tripwire": "tripwire", "unsavable": "failed"}[end]
+    assert (await agent.store.list_snapshots()).total == 0
+
+
 async def test_a_run_option_changes_no_agents_store() -> None:
     child = inner(calls("ask"), says("ok"), tools=[ask])
     before = child.store

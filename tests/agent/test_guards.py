@@ -13,7 +13,7 @@ from riverrun.chunks import ChunkType, ErrorChunk, RawChunk, Step, StepFinishChu
 from riverrun.models import ScriptedModel
 from riverrun.models.parts import Part
 from riverrun.processors import Processor, ProcessorContext, RegexFilter, StreamErrorRetry
-from tests.agent.scripts import HANG, assert_well_formed, call, calls, of, read, says, text, turns, types
+from tests.agent.scripts import HANG, assert_well_formed, call, calls, finish, of, read, says, text, turns, types
 
 BROKEN: Part = {"type": "$stream_error", "error": ModelError("connection lost")}
 
@@ -99,6 +99,45 @@ async def test_what_a_tool_fails_with_passes_a_guard_before_the_model_reads_it()
         "a", model=ScriptedModel([calls("fetch")]), tools=[fetch], processors=[RegexFilter(["email"], strategy="block")]
     )
     assert (await read(blocking.stream("hi")))[-1].type == "tripwire"
+
+
+class FailsOnce(Processor):
+    """Fails when it is shown the first answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown = 0
+
+    def process_llm_response(self, chunks: Sequence[ChunkType], ctx: ProcessorContext) -> None:
+        self.shown += 1
+        if self.shown == 1:
+            raise ValueError("broken guard")
+
+
+async def test_the_tools_of_the_next_model_run_when_a_guard_has_failed_on_the_one_before() -> None:
+    wiped: list[str] = []
+    models = [ScriptedModel([[finish()]]), ScriptedModel([calls("wipe"), says("done")])]
+    agent = Agent("a", model=models, tools=[wiping(wiped)], processors=[FailsOnce()])
+    assert (await agent.generate("hi")).text == "done"
+    assert wiped == ["all of it"]
+
+
+async def test_a_refused_answer_of_a_call_that_failed_is_not_asked_for_again() -> None:
+    model = ScriptedModel([[call("wipe"), BROKEN], says("done")])
+    agent = Agent("a", model=model, tools=[wiping([])], processors=[Never(9)], max_processor_retries=3)
+    chunks = await read(agent.stream("hi"))
+    assert_well_formed(chunks)
+    assert (chunks[-1].type, len(model.requests)) == ("tripwire", 1)
+
+
+async def test_a_guard_reads_of_a_group_of_errors_what_the_model_reads() -> None:
+    @tool
+    async def fetch() -> str:
+        raise ExceptionGroup("several", [ValueError("write to ann@example.com"), KeyError("k")])
+
+    model = ScriptedModel([calls("fetch"), says("done")])
+    await read(Agent("a", model=model, tools=[fetch], processors=[RegexFilter(["email"])]).stream("hi"))
+    assert "write to [EMAIL]; KeyError: 'k'" in str(model.requests[1].messages[-1])
 
 
 # -- what comes out
