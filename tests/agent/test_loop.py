@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 
-from riverrun import Agent, ModelError, RunError, Timeout, ToolContext, client_tool, has_tool_call, step_count_is
+from riverrun import (
+    Agent,
+    ModelError,
+    ModelRequest,
+    RunError,
+    Timeout,
+    ToolContext,
+    client_tool,
+    has_tool_call,
+    step_count_is,
+)
 from riverrun.chunks import (
     AssistantMessage,
+    ChunkType,
     ErrorChunk,
     FinishChunk,
+    FinishPayload,
     Message,
     ReasoningPart,
     Step,
     StepFinishChunk,
+    StepResult,
     SystemMessage,
     TextPart,
     ToolCallPart,
@@ -601,3 +615,21 @@ async def test_the_steps_of_a_result_hold_their_reasons_and_results() -> None:
     assert [part.tool_name for part in first.tool_calls] == ["look"]
     assert [part.output.value for part in first.tool_results] == ["seen"]
     assert (second.text, second.usage.raw) == ("a", USAGE)
+
+
+class Final(ScriptedModel):
+    """Says of a reason that is not known that nothing follows."""
+
+    async def stream(self, request: ModelRequest, /) -> AsyncGenerator[ChunkType, None]:
+        last = StepResult(reason="other", raw_reason="OTHER", is_continued=False)
+        async with aclosing(super().stream(request)) as stream:
+            async for chunk in stream:
+                if isinstance(chunk, FinishChunk):
+                    chunk = FinishChunk(FinishPayload(step_result=last), run_id=request.run_id, from_="AGENT")
+                yield chunk
+
+
+async def test_a_reason_that_is_not_known_but_final_ends_the_run() -> None:
+    model = Final([says("x"), says("y")])
+    result = await Agent("a", model=model).generate("hi")
+    assert (result.text, result.finish_reason, len(model.requests)) == ("x", "other", 1)

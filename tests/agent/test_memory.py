@@ -461,6 +461,19 @@ async def test_what_is_told_of_an_interrupted_call_is_not_kept() -> None:
     assert await kept(agent.store) == ["a", "hang()", "b", "ok"]
 
 
+async def test_what_is_done_beside_a_call_that_waits_is_told_as_done(kind: str) -> None:
+    async with opened(kind) as store:
+        both = [call("look", "c1"), call("ask", "c2"), finish("tool-calls")]
+        agent = agent_with(store, both, says("later"), says("done"), tools=[look, ask])
+        await agent.generate("a", run_id="r1", **THREAD)
+        await agent.generate("b", **THREAD)
+        waits = "=This call is not done yet: it waits for an answer."
+        assert asked(agent)[1] == ["a", "look() ask()", f"=seen {waits}", "b"]
+        run = await agent.resume_stream("this", run_id="r1")
+        assert await run.text == "done"
+        assert await kept(store) == ["a", "look() ask()", "=seen =this", "b", "later", "done"]
+
+
 async def test_a_call_that_waits_for_approval_is_told_as_that_until_it_is_decided_on(kind: str) -> None:
     async with opened(kind) as store:
         answers = [calls("look"), says("meanwhile"), says("looked"), says("ok")]

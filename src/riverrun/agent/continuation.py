@@ -34,7 +34,7 @@ class Continuation:
         """Whether another step follows the one that gave this answer."""
         if answer.error is not None or calls.pending or self.is_last:
             return False
-        wanted = answer.reason not in _FINAL or (bool(calls.calls) and answer.reason not in CUT_OFF)
+        wanted = _asks_for_more(answer) or (bool(calls.calls) and answer.reason not in CUT_OFF)
         stopped = await self._is_stopped() if wanted else None
         missed: str | None = None
         if not wanted and self.plan.task_complete is not None:
@@ -88,6 +88,12 @@ class Continuation:
             deps=self.plan.deps,
         )
         return await asked(self.plan.on_iteration, iteration, Verdict) or Verdict()
+
+
+def _asks_for_more(answer: Answer) -> bool:
+    """Whether the model has not said its last word, as far as its reason tells; an unknown one may be told to be final."""
+    given = answer.finish.step_result if answer.finish else None
+    return answer.reason not in _FINAL and not (given is not None and given.is_continued is False)
 
 
 def _said_to_model(text: str) -> Message:

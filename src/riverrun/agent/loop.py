@@ -362,7 +362,7 @@ class AgentLoop:
             model_index=answer.model_index,
             waits=self.saved.waits + 1 if self.saved else 1,
         )
-        said = answer_messages(answer.fold.content())
+        said = answer_messages([*answer.fold.content(), *calls.parts()])
         await self.keeper.suspend(saved, calls.waits, [*self.transcript.own, *said])
         for wait in calls.waits:
             self._write(wait)
@@ -380,11 +380,11 @@ class AgentLoop:
         said.recalled, said.given = list(saved.given[: saved.recalled]), list(saved.given[saved.recalled :])
         said.answers, said.steps = [*saved.answers], saved.steps()
         answer = self.answer = saved.answer(self.plan.models)
-        self.keeper.has_saved([*said.own, *answer_messages(answer.fold.content())])
         self.pipeline.begin_step(len(said.steps), retry_count=self.retries)
         step = await prepared(self.plan, self.pipeline, said, answer.model_index, None)
         calls = self._calls(answer, step, Outlet(self.log, answer.fold, self.pipeline))
         calls.outcomes = dict(saved.outcomes)
+        self.keeper.has_saved([*said.own, *answer_messages([*answer.fold.content(), *calls.parts()])])
         calls.waiting = {call_id: _again(waiting) for call_id, waiting in saved.waiting.items()}
         self.model_index = answer.model_index
         if await self._run_tools(answer, calls):
