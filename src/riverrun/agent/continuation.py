@@ -91,7 +91,7 @@ class Continuation:
 
 
 def _asks_for_more(answer: Answer) -> bool:
-    """Whether the model has not said its last word, as far as its reason tells; an unknown one may be told to be final."""
+    """Whether the model has not said its last word, as far as its reason tells. One that is not known may be final."""
     given = answer.finish.step_result if answer.finish else None
     return answer.reason not in _FINAL and not (given is not None and given.is_continued is False)
 
