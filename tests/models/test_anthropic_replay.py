@@ -136,7 +136,32 @@ def test_what_another_provider_gave_stays_here(name: str):
 
 
 def test_a_server_of_another_name_gets_back_what_it_gave():
-    assert replayed(whole([THOUGHT]), provider="acme") == [THOUGHT]
+    assert replayed(whole([THOUGHT, said("a")]), provider="acme") == [THOUGHT, said("a")]
+
+
+HIDDEN = {"type": "redacted_thinking", "data": "ENC=="}
+
+
+@pytest.mark.parametrize("last", [[THOUGHT], [HIDDEN], [THOUGHT, HIDDEN]], ids=["seen", "redacted", "both"])
+def test_thinking_that_nothing_follows_is_not_sent(last: list[dict[str, Any]]):
+    """As when the answer was cut off. The API refuses a message that ends in it."""
+    assert replayed(whole([THOUGHT, said("a"), *last])) == [THOUGHT, said("a")]
+    cut = AssistantMessage(answer(whole([said("a"), *last])))
+    assert sent(user("hi"), cut)[1:] == [{"role": "assistant", "content": [said("a")]}]
+
+
+@pytest.mark.parametrize("last", [[THOUGHT], [HIDDEN], [THOUGHT, HIDDEN]], ids=["seen", "redacted", "both"])
+def test_a_message_of_thinking_alone_is_not_sent(last: list[dict[str, Any]]):
+    cut = AssistantMessage(answer(whole(last)))
+    assert sent(user("hi"), cut, user("go on")) == [{"role": "user", "content": [said("hi"), said("go on")]}]
+    assert sent(user("hi"), cut) == [{"role": "user", "content": [said("hi")]}]
+    body = built(cut, SystemMessage("be brief"), user("hi"), model_id="claude-opus-4-8").body
+    assert body["system"] == "be brief"
+
+
+def test_thinking_that_the_next_message_goes_on_with_is_sent():
+    paused, rest = AssistantMessage(answer(whole([THOUGHT]))), AssistantMessage(answer(whole([said("a")])))
+    assert sent(user("hi"), paused, rest)[1:] == [{"role": "assistant", "content": [THOUGHT, said("a")]}]
 
 
 @pytest.mark.parametrize("case", [case for case in cases() if case.id.startswith("bugs: ")], ids=lambda case: case.id)
