@@ -191,6 +191,49 @@ def test_a_turn_that_paused_goes_on_in_the_same_message():
     assert sent(user("hi"), paused, rest)[1:] == [{"role": "assistant", "content": [search, found, said("a")]}]
 
 
+SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
+ECHO = {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "echo", "input": {"x": 1}, "server_name": "echoes"}
+ADD_CALL = {"type": "tool_use", "id": "toolu_1", "name": "add", "input": {}}
+IN_CODE = {**ADD_CALL, "caller": {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}}
+
+
+@pytest.mark.parametrize("given_up", [SEARCH, ECHO], ids=["search", "mcp"])
+def test_a_call_that_the_provider_never_ran_is_not_sent_when_the_turn_is_over(given_up: dict[str, Any]):
+    """As of a run that was cancelled. The API refuses a call without its result; thinking before it goes with it."""
+    assert replayed(whole([said("a"), THOUGHT, given_up])) == [said("a")]
+    alone = AssistantMessage(answer(whole([given_up])))
+    assert sent(user("hi"), alone, user("go on")) == [{"role": "user", "content": [said("hi"), said("go on")]}]
+    assert sent(user("hi"), alone, SystemMessage("go on"))[0]["content"][0] == said("hi")
+    assert len(sent(user("hi"), alone, SystemMessage("go on"))) == 1
+
+
+def test_a_call_that_the_provider_is_to_run_is_sent_while_the_turn_goes_on():
+    both = AssistantMessage(answer(whole([SEARCH, ADD_CALL])))
+    assert sent(user("hi"), both)[1]["content"] == [SEARCH, ADD_CALL]
+    results = result("text", "2", "toolu_1")
+    assert sent(user("hi"), both, results)[1]["content"] == [SEARCH, ADD_CALL]
+    again = AssistantMessage(answer(whole([{**ADD_CALL, "id": "toolu_2"}])))
+    assert sent(user("hi"), both, results, again, result("text", "3", "toolu_2"))[1]["content"] == [SEARCH, ADD_CALL]
+    assert sent(user("hi"), both, results, user("and?"))[1]["content"] == [ADD_CALL]
+
+
+def test_a_result_that_comes_after_those_of_the_programs_tools_answers_its_call():
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    first, rest = (AssistantMessage(answer(whole(blocks))) for blocks in ([SEARCH, ADD_CALL], [found, said("a")]))
+    messages = sent(user("hi"), first, result("text", "2", "toolu_1"), rest, user("thanks"))
+    assert [messages[1]["content"], messages[3]["content"]] == [[SEARCH, ADD_CALL], [found, said("a")]]
+
+
+def test_a_call_of_code_that_was_given_up_is_sent_as_a_call_of_the_models():
+    code = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "code_execution", "input": {"code": "x"}}
+    parts = answer(begin(container={"id": "c"}) + block(0, code) + block(1, IN_CODE) + end("tool_use"))
+    cancelled = (user("hi"), AssistantMessage(parts), result("text", "2", "toolu_1"))
+    assert sent(*cancelled)[1]["content"] == [code, IN_CODE]
+    body = built(*cancelled, user("go on")).body
+    assert body["messages"][1]["content"] == [ADD_CALL]
+    assert "container" not in body
+
+
 def test_code_that_waits_for_results_is_found_again_in_its_container():
     waiting = {
         "type": "tool_use",

@@ -61,14 +61,16 @@ class MessageWriter:
         return self._replay.container
 
     def write(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
-        """The messages as JSON values. Empty text, thinking that nothing follows, and messages without content are left
-        out.
+        """The messages as JSON values. Empty text, thinking that nothing follows, calls that the provider gave up, and
+        messages without content are left out.
         """
+        self._replay.give_up(messages)
         for message in messages:
             match message:
                 case SystemMessage():
                     self._instruct(message)
                 case UserMessage():
+                    self._replay.container = None  # no code waits there any more
                     self._add("user", self._user(message), message.provider_options)
                 case AssistantMessage():
                     self._assistant(message)
