@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel, ConfigDict
 
 from riverrun.errors import ConfigError
+from riverrun.models.anthropic import AnthropicModel
 from riverrun.types import NamedTool, Settings, ToolSpec
 from tests.models.anthropic_messages import ADD, CACHE, assistant, built, call, options, sent, warned
 
@@ -350,10 +352,78 @@ def test_an_answer_is_held_to_a_schema_in_the_form_that_the_api_takes():
     assert schema == {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}, "required": ["n"]}
 
 
+class City(BaseModel):
+    name: str
+
+
+class Forecast(BaseModel):
+    """Closed: the same city twice is no circle."""
+
+    here: City
+    there: City | None
+    days: list[Literal["sun", "rain"]]
+
+
+class Scores(BaseModel):
+    scores: dict[str, int]
+
+
+class Anything(BaseModel):
+    found: list[dict[str, Any]]
+
+
+class Tree(BaseModel):
+    children: list[Tree]
+
+
+class Loose(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    name: str
+
+
+class Loosely(BaseModel):
+    said: City | Loose
+
+
+FORECAST = Forecast.model_json_schema()
+
+
+@pytest.mark.parametrize("model", [Scores, Anything, Tree, Loose, Loosely])
+def test_open_objects_and_schemas_that_refer_to_themselves_are_told_in_words(model: type[BaseModel]):
+    """The SDK would close them, so that only {} fits; the API refuses circles."""
+    schema = model.model_json_schema()
+    claude = AnthropicModel("claude-opus-5", api_key="k")
+    assert not claude.takes_schema(schema, beside_tools=False)
+    assert built(response_format=schema, model_id="claude-opus-5").warnings == warned("responseFormat")
+    assert claude.takes_schema(FORECAST, beside_tools=False)
+
+
+@pytest.mark.parametrize(
+    ("inner", "taken"),
+    [
+        ({"type": "object", "additionalProperties": False}, True),
+        ({"type": "object", "properties": {}}, False),
+        ({"type": "object", "patternProperties": {"^x": {"type": "string"}}, "additionalProperties": False}, False),
+        ({"$ref": "#/definitions/x"}, False),
+        ({"$ref": "#"}, False),
+        ({"oneOf": [{"type": "string"}, {"type": "object"}]}, False),
+    ],
+    ids=["empty", "nameless", "patterns", "unknown", "circle", "a variant"],
+)
+def test_which_schemas_an_answer_can_be_held_to(inner: dict[str, Any], taken: bool):
+    schema = {"type": "object", "properties": {"a": inner}}
+    assert AnthropicModel("claude-opus-5", api_key="k").takes_schema(schema, beside_tools=False) is taken
+
+
 @pytest.mark.parametrize(
     ("schema", "model_id"),
-    [({"type": "object"}, "claude-3-5-haiku-20241022"), ({}, "claude-opus-5"), ({"properties": 3}, "claude-opus-5")],
-    ids=["an old model", "an open schema", "no schema"],
+    [
+        (FORECAST, "claude-3-5-haiku-20241022"),
+        ({}, "claude-opus-5"),
+        ({"properties": 3}, "claude-opus-5"),
+        ({"type": ["string", "null"]}, "claude-opus-5"),
+    ],
+    ids=["an old model", "an open schema", "no schema", "two types"],
 )
 def test_an_answer_that_cannot_be_held_to_a_schema_is_warned_of(schema: dict[str, Any], model_id: str):
     request = built(response_format=schema, model_id=model_id)
