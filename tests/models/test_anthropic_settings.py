@@ -7,10 +7,11 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict
 
+from riverrun.chunks import ReasoningPart, TextPart
 from riverrun.errors import ConfigError
 from riverrun.models.anthropic import AnthropicModel
 from riverrun.types import NamedTool, Settings, ToolSpec
-from tests.models.anthropic_messages import ADD, CACHE, assistant, built, call, options, sent, warned
+from tests.models.anthropic_messages import ADD, CACHE, assistant, built, call, options, result, sent, user, warned
 
 # -- tools
 
@@ -284,6 +285,59 @@ def test_a_budget_does_not_go_with_a_tool_that_must_be_called():
     assert request.warnings == [{**warned("reasoningEffort")[0], "details": "a tool is required"}]
     adaptive = built(settings=settings, tools=[ADD], tool_choice="required", model_id="claude-opus-4-6")
     assert adaptive.body["thinking"] == ADAPTIVE
+
+
+BUDGET = {"type": "enabled", "budget_tokens": 5000}
+
+
+@pytest.mark.parametrize("choice", ["required", NamedTool("add")])
+def test_a_budget_of_the_options_does_not_either(choice: Any):
+    request = built(tools=[ADD], tool_choice=choice, provider_options=options(thinking=BUDGET))
+    assert "thinking" not in request.body
+    assert request.body["max_tokens"] == 32_000
+    assert request.warnings == [{**warned("reasoningEffort")[0], "details": "a tool is required"}]
+    off = options(thinking={"type": "disabled"})
+    assert built(tools=[ADD], tool_choice=choice, provider_options=off).body["thinking"] == {"type": "disabled"}
+
+
+THOUGHT = ReasoningPart("hm", provider_options=options(signature="S"))
+RESULT = result("text", "2")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"settings": Settings(reasoning_effort="low")}, {"provider_options": options(thinking=BUDGET)}],
+    ids=["setting", "option"],
+)
+@pytest.mark.parametrize("last", [(), (user("go on"),)], ids=["results", "results and a text"])
+def test_a_budget_does_not_go_with_results_of_calls_that_were_made_without_thinking(
+    asked: dict[str, Any], last: tuple[Any, ...]
+):
+    """Another provider's model made them. The API refuses to think on."""
+    request = built(user("hi"), assistant(ReasoningPart("hm"), call()), RESULT, *last, **asked)
+    assert "thinking" not in request.body
+    (warning,) = request.warnings
+    assert warning["details"] == "the calls whose results are sent were made without thinking"
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [user("hi"), assistant(THOUGHT, call()), RESULT],
+        [user("hi"), assistant(THOUGHT, call()), RESULT, assistant(call("c2")), result("text", "3", "c2")],
+        [user("hi"), assistant(call()), RESULT, assistant(TextPart("a")), user("go on")],
+        [user("hi"), assistant(TextPart("a")), user("go on")],
+    ],
+    ids=["thought", "thought once", "an earlier turn", "no call"],
+)
+def test_a_budget_goes_with_all_other_messages(messages: list[Any]):
+    assert "thinking" in built(*messages, settings=Settings(reasoning_effort="low")).body
+
+
+def test_a_model_that_thinks_as_it_likes_goes_on_with_calls_that_were_made_without_thinking():
+    asked = (user("hi"), assistant(call()), RESULT)
+    body = built(*asked, settings=Settings(reasoning_effort="low"), model_id="claude-opus-4-6").body
+    assert body["thinking"] == ADAPTIVE
 
 
 def test_the_options_say_more_exactly_how_to_think():

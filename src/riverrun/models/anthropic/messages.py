@@ -23,10 +23,10 @@ from riverrun.models.anthropic.names import ToolNames
 from riverrun.models.anthropic.options import wire_options
 from riverrun.models.anthropic.outputs import output_content
 from riverrun.models.anthropic.replay import Block, Replay
+from riverrun.models.anthropic.thinking import THINKING_BLOCKS
 from riverrun.models.options import merged
 
-_THINKING = ("thinking", "redacted_thinking")
-_NOT_CACHED = (*_THINKING, "fallback", "mcp_tool_listing")
+_NOT_CACHED = (*THINKING_BLOCKS, "fallback", "mcp_tool_listing")
 """Blocks at which no cache may begin."""
 
 
@@ -106,7 +106,7 @@ class MessageWriter:
         if not self._written or self._written[-1]["role"] != "assistant":
             return
         content = self._written[-1]["content"]
-        while content and content[-1]["type"] in _THINKING:
+        while content and content[-1]["type"] in THINKING_BLOCKS:
             content.pop()
         if not content:
             self._written.pop()

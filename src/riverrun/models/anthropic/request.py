@@ -12,7 +12,7 @@ from riverrun.models.anthropic.names import ToolNames, is_provided_by
 from riverrun.models.anthropic.options import wire_options
 from riverrun.models.anthropic.sampling import write_sampling
 from riverrun.models.anthropic.schemas import answer_schema
-from riverrun.models.anthropic.thinking import Thinking, thinking_for
+from riverrun.models.anthropic.thinking import Thinking, called_without_thinking, thinking_for
 from riverrun.models.anthropic.tools import betas_of, write_choice, write_tool
 from riverrun.models.http import WireRequest
 from riverrun.models.options import merged
@@ -52,11 +52,12 @@ class _RequestWriter:
 
     def write(self) -> WireRequest:
         """The whole request. The options come last: they are merged into the rest."""
-        thinking = self._thinking()
+        conversation = self._conversation()
+        thinking = self._thinking(conversation["messages"])
         body = {
             "model": self._model_id,
             "max_tokens": self._max_tokens(thinking),
-            **self._conversation(),
+            **conversation,
             "stream": True,
             **self._tool_members(),
             **self._answer_members(thinking),
@@ -104,13 +105,17 @@ class _RequestWriter:
 
     # -- the answer
 
-    def _thinking(self) -> Thinking:
+    def _thinking(self, messages: list[dict[str, Any]]) -> Thinking:
         """What the setting asks for; what the options ask for comes before it."""
         effort = self._settings.reasoning_effort
-        asked = Thinking() if effort is None else thinking_for(effort, self._abilities, forced=self._is_forced)
-        self._warnings += asked.warnings
+        asked = Thinking() if effort is None else thinking_for(effort, self._abilities)
         asked.effort = self._options.pop("effort", asked.effort)
         asked.thinking = self._options.pop("thinking", asked.thinking)
+        if self._is_forced:
+            asked.do_without_budget("a tool is required")
+        if called_without_thinking(messages):
+            asked.do_without_budget("the calls whose results are sent were made without thinking")
+        self._warnings += asked.warnings
         return asked
 
     def _max_tokens(self, thinking: Thinking) -> int:
