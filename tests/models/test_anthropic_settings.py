@@ -29,13 +29,52 @@ def test_tools():
         {"name": "add", "description": "Adds.", "input_schema": dict(ADD.input_schema)},
         {
             "name": "now",
-            "input_schema": {"type": "object", "properties": {}},
+            "input_schema": {"type": "object", "properties": {}, "additionalProperties": False},
             "strict": True,
             "cache_control": CACHE,
             "defer_loading": True,
         },
     ]
     assert "tool_choice" not in body
+
+
+def strict(schema: dict[str, Any]) -> ToolSpec:
+    return ToolSpec(name="find", description="", input_schema=schema, strict=True)
+
+
+def test_the_schema_of_a_strict_tool_is_closed_wherever_the_api_wants_it_to_be():
+    place = {"type": "object", "properties": {"x": {"type": "integer", "minimum": 1}}, "required": ["x"]}
+    request = built(tools=[strict({"type": "object", "properties": {"at": place}})])
+    (tool,) = request.body["tools"]
+    assert request.warnings == []
+    assert tool["strict"] is True
+    assert tool["input_schema"]["additionalProperties"] is False
+    assert tool["input_schema"]["properties"]["at"]["additionalProperties"] is False
+    assert "minimum" not in tool["input_schema"]["properties"]["at"]["properties"]["x"]
+
+
+OPEN: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "object", "additionalProperties": True}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "model_id"),
+    [
+        (OPEN, "claude-opus-5"),
+        ({"type": "object"}, "claude-opus-5"),
+        ({"type": "object", "properties": {}}, "claude-3-5-haiku-20241022"),
+    ],
+    ids=["open", "anything", "an old model"],
+)
+def test_a_tool_that_cannot_be_strict_is_sent_as_it_is_with_a_warning(schema: dict[str, Any], model_id: str):
+    request = built(tools=[strict(schema)], model_id=model_id)
+    assert request.body["tools"] == [{"name": "find", "input_schema": schema}]
+    message = "the tool find is not strict: the API cannot hold this model to its schema"
+    assert request.warnings == [{"type": "other", "message": message}]
+
+
+def test_a_tool_that_is_not_to_be_strict_says_so():
+    lax = ToolSpec(name="find", description="", input_schema=OPEN, strict=False)
+    assert built(tools=[lax]).body["tools"] == [{"name": "find", "input_schema": OPEN, "strict": False}]
 
 
 def provided(kind: str, name: str = "t", **args: Any) -> ToolSpec:

@@ -16,7 +16,7 @@ from riverrun.models.anthropic.thinking import Thinking, called_without_thinking
 from riverrun.models.anthropic.tools import betas_of, write_choice, write_tool
 from riverrun.models.http import WireRequest
 from riverrun.models.options import merged
-from riverrun.types import ModelRequest, NamedTool, ToolChoice
+from riverrun.types import ModelRequest, NamedTool, ToolChoice, ToolSpec
 
 
 def anthropic_request(request: ModelRequest, *, model_id: str, provider: str, official: bool = False) -> WireRequest:
@@ -85,12 +85,19 @@ class _RequestWriter:
         one_by_one = self._options.pop("disable_parallel_tool_use", self._settings.parallel_tool_calls is False)
         if not self._tools:
             return {}
-        members: dict[str, Any] = {"tools": [write_tool(tool, *self._option_names) for tool in self._tools]}
+        members: dict[str, Any] = {"tools": [self._tool(tool) for tool in self._tools]}
         self._headers.betas += betas_of(self._tools)
         choice = write_choice(self._choice(), self._tool_names, one_by_one=bool(one_by_one))
         if choice is not None:
             members["tool_choice"] = choice
         return members
+
+    def _tool(self, tool: ToolSpec) -> dict[str, Any]:
+        definition = write_tool(tool, *self._option_names, takes_strict=self._abilities.schemas)
+        if tool.strict and "strict" not in definition:
+            message = f"the tool {tool.name} is not strict: the API cannot hold this model to its schema"
+            self._warnings.append({"type": "other", "message": message})
+        return definition
 
     def _choice(self) -> ToolChoice:
         if self._is_forced and not self._abilities.forced_tools:
