@@ -328,7 +328,8 @@ ODD: list[Any] = [
 def test_no_shape_of_what_clients_send_back_stops_a_request():
     """Parts with random members of provider options replaced: there is a request with a JSON form all the same."""
     chance = random.Random(5)
-    names = ("type", "signature", "redactedData", "citations", "block", "container", "toolset_name", "cacheControl")
+    names = ("type", "signature", "redactedData", "citations", "block", "container", "toolset_name", "caller")
+    names += ("cacheControl",)
     for _ in range(3000):
 
         def odd() -> Any:

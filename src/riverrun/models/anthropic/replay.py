@@ -19,7 +19,7 @@ from riverrun.chunks import (
     UserMessage,
 )
 from riverrun.chunks.codec import json_value
-from riverrun.chunks.envelope import mapping
+from riverrun.chunks.envelope import is_object, mapping
 from riverrun.models.anthropic.calls import CallIds
 from riverrun.models.anthropic.names import ToolNames
 from riverrun.models.anthropic.options import wire_options
@@ -102,11 +102,10 @@ class Replay:
             del own["caller"]
         if isinstance(own.get("toolset_name"), str):
             self.toolsets[call_id] = own["toolset_name"]
-        arguments = json_value(part.input)
         return {
             "id": self._calls.of_call(call_id),
             "name": self._names.theirs(part.tool_name),
-            "input": arguments if isinstance(arguments, dict) else {},
+            "input": _arguments(part.input),
             **own,
             "type": kind or "tool_use",
         }
@@ -159,6 +158,14 @@ def _begin_of_turn(messages: Sequence[Message]) -> int:
 def _parts(messages: Sequence[Message]) -> list[MessagePart]:
     """All that the model said."""
     return [part for message in messages if isinstance(message, AssistantMessage) for part in message.content]
+
+
+def _arguments(given: object) -> dict[str, Any]:
+    """A call's arguments, which are an object here. Those of a custom tool of OpenAI's are a text."""
+    arguments = json_value(given)
+    if isinstance(arguments, str):
+        return {"input": arguments}
+    return arguments if is_object(arguments) else {}
 
 
 def _kind(own: Block, ending: str) -> str | None:
