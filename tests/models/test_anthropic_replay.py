@@ -136,7 +136,32 @@ def test_what_another_provider_gave_stays_here(name: str):
 
 
 def test_a_server_of_another_name_gets_back_what_it_gave():
-    assert replayed(whole([THOUGHT]), provider="acme") == [THOUGHT]
+    assert replayed(whole([THOUGHT, said("a")]), provider="acme") == [THOUGHT, said("a")]
+
+
+HIDDEN = {"type": "redacted_thinking", "data": "ENC=="}
+
+
+@pytest.mark.parametrize("last", [[THOUGHT], [HIDDEN], [THOUGHT, HIDDEN]], ids=["seen", "redacted", "both"])
+def test_thinking_that_nothing_follows_is_not_sent(last: list[dict[str, Any]]):
+    """As when the answer was cut off. The API refuses a message that ends in it."""
+    assert replayed(whole([THOUGHT, said("a"), *last])) == [THOUGHT, said("a")]
+    cut = AssistantMessage(answer(whole([said("a"), *last])))
+    assert sent(user("hi"), cut)[1:] == [{"role": "assistant", "content": [said("a")]}]
+
+
+@pytest.mark.parametrize("last", [[THOUGHT], [HIDDEN], [THOUGHT, HIDDEN]], ids=["seen", "redacted", "both"])
+def test_a_message_of_thinking_alone_is_not_sent(last: list[dict[str, Any]]):
+    cut = AssistantMessage(answer(whole(last)))
+    assert sent(user("hi"), cut, user("go on")) == [{"role": "user", "content": [said("hi"), said("go on")]}]
+    assert sent(user("hi"), cut) == [{"role": "user", "content": [said("hi")]}]
+    body = built(cut, SystemMessage("be brief"), user("hi"), model_id="claude-opus-4-8").body
+    assert body["system"] == "be brief"
+
+
+def test_thinking_that_the_next_message_goes_on_with_is_sent():
+    paused, rest = AssistantMessage(answer(whole([THOUGHT]))), AssistantMessage(answer(whole([said("a")])))
+    assert sent(user("hi"), paused, rest)[1:] == [{"role": "assistant", "content": [THOUGHT, said("a")]}]
 
 
 @pytest.mark.parametrize("case", [case for case in cases() if case.id.startswith("bugs: ")], ids=lambda case: case.id)
@@ -164,6 +189,49 @@ def test_a_turn_that_paused_goes_on_in_the_same_message():
     assert sent(user("hi"), paused)[1] == {"role": "assistant", "content": [search]}
     rest = AssistantMessage(answer(begin() + block(0, found) + text(1, "a") + end()))
     assert sent(user("hi"), paused, rest)[1:] == [{"role": "assistant", "content": [search, found, said("a")]}]
+
+
+SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
+ECHO = {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "echo", "input": {"x": 1}, "server_name": "echoes"}
+ADD_CALL = {"type": "tool_use", "id": "toolu_1", "name": "add", "input": {}}
+IN_CODE = {**ADD_CALL, "caller": {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}}
+
+
+@pytest.mark.parametrize("given_up", [SEARCH, ECHO], ids=["search", "mcp"])
+def test_a_call_that_the_provider_never_ran_is_not_sent_when_the_turn_is_over(given_up: dict[str, Any]):
+    """As of a run that was cancelled. The API refuses a call without its result; thinking before it goes with it."""
+    assert replayed(whole([said("a"), THOUGHT, given_up])) == [said("a")]
+    alone = AssistantMessage(answer(whole([given_up])))
+    assert sent(user("hi"), alone, user("go on")) == [{"role": "user", "content": [said("hi"), said("go on")]}]
+    assert sent(user("hi"), alone, SystemMessage("go on"))[0]["content"][0] == said("hi")
+    assert len(sent(user("hi"), alone, SystemMessage("go on"))) == 1
+
+
+def test_a_call_that_the_provider_is_to_run_is_sent_while_the_turn_goes_on():
+    both = AssistantMessage(answer(whole([SEARCH, ADD_CALL])))
+    assert sent(user("hi"), both)[1]["content"] == [SEARCH, ADD_CALL]
+    results = result("text", "2", "toolu_1")
+    assert sent(user("hi"), both, results)[1]["content"] == [SEARCH, ADD_CALL]
+    again = AssistantMessage(answer(whole([{**ADD_CALL, "id": "toolu_2"}])))
+    assert sent(user("hi"), both, results, again, result("text", "3", "toolu_2"))[1]["content"] == [SEARCH, ADD_CALL]
+    assert sent(user("hi"), both, results, user("and?"))[1]["content"] == [ADD_CALL]
+
+
+def test_a_result_that_comes_after_those_of_the_programs_tools_answers_its_call():
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    first, rest = (AssistantMessage(answer(whole(blocks))) for blocks in ([SEARCH, ADD_CALL], [found, said("a")]))
+    messages = sent(user("hi"), first, result("text", "2", "toolu_1"), rest, user("thanks"))
+    assert [messages[1]["content"], messages[3]["content"]] == [[SEARCH, ADD_CALL], [found, said("a")]]
+
+
+def test_a_call_of_code_that_was_given_up_is_sent_as_a_call_of_the_models():
+    code = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "code_execution", "input": {"code": "x"}}
+    parts = answer(begin(container={"id": "c"}) + block(0, code) + block(1, IN_CODE) + end("tool_use"))
+    cancelled = (user("hi"), AssistantMessage(parts), result("text", "2", "toolu_1"))
+    assert sent(*cancelled)[1]["content"] == [code, IN_CODE]
+    body = built(*cancelled, user("go on")).body
+    assert body["messages"][1]["content"] == [ADD_CALL]
+    assert "container" not in body
 
 
 def test_code_that_waits_for_results_is_found_again_in_its_container():
@@ -260,7 +328,8 @@ ODD: list[Any] = [
 def test_no_shape_of_what_clients_send_back_stops_a_request():
     """Parts with random members of provider options replaced: there is a request with a JSON form all the same."""
     chance = random.Random(5)
-    names = ("type", "signature", "redactedData", "citations", "block", "container", "toolset_name", "cacheControl")
+    names = ("type", "signature", "redactedData", "citations", "block", "container", "toolset_name", "caller")
+    names += ("cacheControl",)
     for _ in range(3000):
 
         def odd() -> Any:

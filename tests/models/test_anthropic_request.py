@@ -230,7 +230,16 @@ def test_an_assistant_message_with_text_and_calls():
     ]
 
 
-@pytest.mark.parametrize("arguments", [None, "text", [1]])
+def test_arguments_that_are_a_text_are_sent_in_an_object():
+    """As a custom tool of OpenAI's was called."""
+    options = {"openai": {"type": "custom_tool_call"}}
+    (message,) = sent(assistant(call(name="patch", input="*** Begin Patch", provider_options=options)))
+    assert message["content"] == [
+        {"type": "tool_use", "id": "c1", "name": "patch", "input": {"input": "*** Begin Patch"}}
+    ]
+
+
+@pytest.mark.parametrize("arguments", [None, 3, [1]])
 def test_arguments_that_are_no_object_are_sent_as_an_empty_one(arguments: Any):
     (message,) = sent(assistant(call(input=arguments)))
     assert message["content"][0]["input"] == {}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel, ConfigDict
 
+from riverrun.chunks import ReasoningPart, TextPart
 from riverrun.errors import ConfigError
+from riverrun.models.anthropic import AnthropicModel
 from riverrun.types import NamedTool, Settings, ToolSpec
-from tests.models.anthropic_messages import ADD, CACHE, assistant, built, call, options, sent, warned
+from tests.models.anthropic_messages import ADD, CACHE, assistant, built, call, options, result, sent, user, warned
 
 # -- tools
 
@@ -26,13 +29,52 @@ def test_tools():
         {"name": "add", "description": "Adds.", "input_schema": dict(ADD.input_schema)},
         {
             "name": "now",
-            "input_schema": {"type": "object", "properties": {}},
+            "input_schema": {"type": "object", "properties": {}, "additionalProperties": False},
             "strict": True,
             "cache_control": CACHE,
             "defer_loading": True,
         },
     ]
     assert "tool_choice" not in body
+
+
+def strict(schema: dict[str, Any]) -> ToolSpec:
+    return ToolSpec(name="find", description="", input_schema=schema, strict=True)
+
+
+def test_the_schema_of_a_strict_tool_is_closed_wherever_the_api_wants_it_to_be():
+    place = {"type": "object", "properties": {"x": {"type": "integer", "minimum": 1}}, "required": ["x"]}
+    request = built(tools=[strict({"type": "object", "properties": {"at": place}})])
+    (tool,) = request.body["tools"]
+    assert request.warnings == []
+    assert tool["strict"] is True
+    assert tool["input_schema"]["additionalProperties"] is False
+    assert tool["input_schema"]["properties"]["at"]["additionalProperties"] is False
+    assert "minimum" not in tool["input_schema"]["properties"]["at"]["properties"]["x"]
+
+
+OPEN: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "object", "additionalProperties": True}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "model_id"),
+    [
+        (OPEN, "claude-opus-5"),
+        ({"type": "object"}, "claude-opus-5"),
+        ({"type": "object", "properties": {}}, "claude-3-5-haiku-20241022"),
+    ],
+    ids=["open", "anything", "an old model"],
+)
+def test_a_tool_that_cannot_be_strict_is_sent_as_it_is_with_a_warning(schema: dict[str, Any], model_id: str):
+    request = built(tools=[strict(schema)], model_id=model_id)
+    assert request.body["tools"] == [{"name": "find", "input_schema": schema}]
+    message = "the tool find is not strict: the API cannot hold this model to its schema"
+    assert request.warnings == [{"type": "other", "message": message}]
+
+
+def test_a_tool_that_is_not_to_be_strict_says_so():
+    lax = ToolSpec(name="find", description="", input_schema=OPEN, strict=False)
+    assert built(tools=[lax]).body["tools"] == [{"name": "find", "input_schema": OPEN, "strict": False}]
 
 
 def provided(kind: str, name: str = "t", **args: Any) -> ToolSpec:
@@ -284,6 +326,59 @@ def test_a_budget_does_not_go_with_a_tool_that_must_be_called():
     assert adaptive.body["thinking"] == ADAPTIVE
 
 
+BUDGET = {"type": "enabled", "budget_tokens": 5000}
+
+
+@pytest.mark.parametrize("choice", ["required", NamedTool("add")])
+def test_a_budget_of_the_options_does_not_either(choice: Any):
+    request = built(tools=[ADD], tool_choice=choice, provider_options=options(thinking=BUDGET))
+    assert "thinking" not in request.body
+    assert request.body["max_tokens"] == 32_000
+    assert request.warnings == [{**warned("reasoningEffort")[0], "details": "a tool is required"}]
+    off = options(thinking={"type": "disabled"})
+    assert built(tools=[ADD], tool_choice=choice, provider_options=off).body["thinking"] == {"type": "disabled"}
+
+
+THOUGHT = ReasoningPart("hm", provider_options=options(signature="S"))
+RESULT = result("text", "2")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"settings": Settings(reasoning_effort="low")}, {"provider_options": options(thinking=BUDGET)}],
+    ids=["setting", "option"],
+)
+@pytest.mark.parametrize("last", [(), (user("go on"),)], ids=["results", "results and a text"])
+def test_a_budget_does_not_go_with_results_of_calls_that_were_made_without_thinking(
+    asked: dict[str, Any], last: tuple[Any, ...]
+):
+    """Another provider's model made them. The API refuses to think on."""
+    request = built(user("hi"), assistant(ReasoningPart("hm"), call()), RESULT, *last, **asked)
+    assert "thinking" not in request.body
+    (warning,) = request.warnings
+    assert warning["details"] == "the calls whose results are sent were made without thinking"
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [user("hi"), assistant(THOUGHT, call()), RESULT],
+        [user("hi"), assistant(THOUGHT, call()), RESULT, assistant(call("c2")), result("text", "3", "c2")],
+        [user("hi"), assistant(call()), RESULT, assistant(TextPart("a")), user("go on")],
+        [user("hi"), assistant(TextPart("a")), user("go on")],
+    ],
+    ids=["thought", "thought once", "an earlier turn", "no call"],
+)
+def test_a_budget_goes_with_all_other_messages(messages: list[Any]):
+    assert "thinking" in built(*messages, settings=Settings(reasoning_effort="low")).body
+
+
+def test_a_model_that_thinks_as_it_likes_goes_on_with_calls_that_were_made_without_thinking():
+    asked = (user("hi"), assistant(call()), RESULT)
+    body = built(*asked, settings=Settings(reasoning_effort="low"), model_id="claude-opus-4-6").body
+    assert body["thinking"] == ADAPTIVE
+
+
 def test_the_options_say_more_exactly_how_to_think():
     budget = options(thinking={"type": "enabled", "budgetTokens": 5000}, effort="max")
     request = built(settings=Settings(reasoning_effort="low", max_output_tokens=100), provider_options=budget)
@@ -350,10 +445,78 @@ def test_an_answer_is_held_to_a_schema_in_the_form_that_the_api_takes():
     assert schema == {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}, "required": ["n"]}
 
 
+class City(BaseModel):
+    name: str
+
+
+class Forecast(BaseModel):
+    """Closed: the same city twice is no circle."""
+
+    here: City
+    there: City | None
+    days: list[Literal["sun", "rain"]]
+
+
+class Scores(BaseModel):
+    scores: dict[str, int]
+
+
+class Anything(BaseModel):
+    found: list[dict[str, Any]]
+
+
+class Tree(BaseModel):
+    children: list[Tree]
+
+
+class Loose(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    name: str
+
+
+class Loosely(BaseModel):
+    said: City | Loose
+
+
+FORECAST = Forecast.model_json_schema()
+
+
+@pytest.mark.parametrize("model", [Scores, Anything, Tree, Loose, Loosely])
+def test_open_objects_and_schemas_that_refer_to_themselves_are_told_in_words(model: type[BaseModel]):
+    """The SDK would close them, so that only {} fits; the API refuses circles."""
+    schema = model.model_json_schema()
+    claude = AnthropicModel("claude-opus-5", api_key="k")
+    assert not claude.takes_schema(schema, beside_tools=False)
+    assert built(response_format=schema, model_id="claude-opus-5").warnings == warned("responseFormat")
+    assert claude.takes_schema(FORECAST, beside_tools=False)
+
+
+@pytest.mark.parametrize(
+    ("inner", "taken"),
+    [
+        ({"type": "object", "additionalProperties": False}, True),
+        ({"type": "object", "properties": {}}, False),
+        ({"type": "object", "patternProperties": {"^x": {"type": "string"}}, "additionalProperties": False}, False),
+        ({"$ref": "#/definitions/x"}, False),
+        ({"$ref": "#"}, False),
+        ({"oneOf": [{"type": "string"}, {"type": "object"}]}, False),
+    ],
+    ids=["empty", "nameless", "patterns", "unknown", "circle", "a variant"],
+)
+def test_which_schemas_an_answer_can_be_held_to(inner: dict[str, Any], taken: bool):
+    schema = {"type": "object", "properties": {"a": inner}}
+    assert AnthropicModel("claude-opus-5", api_key="k").takes_schema(schema, beside_tools=False) is taken
+
+
 @pytest.mark.parametrize(
     ("schema", "model_id"),
-    [({"type": "object"}, "claude-3-5-haiku-20241022"), ({}, "claude-opus-5"), ({"properties": 3}, "claude-opus-5")],
-    ids=["an old model", "an open schema", "no schema"],
+    [
+        (FORECAST, "claude-3-5-haiku-20241022"),
+        ({}, "claude-opus-5"),
+        ({"properties": 3}, "claude-opus-5"),
+        ({"type": ["string", "null"]}, "claude-opus-5"),
+    ],
+    ids=["an old model", "an open schema", "no schema", "two types"],
 )
 def test_an_answer_that_cannot_be_held_to_a_schema_is_warned_of(schema: dict[str, Any], model_id: str):
     request = built(response_format=schema, model_id=model_id)

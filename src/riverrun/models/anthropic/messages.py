@@ -23,9 +23,10 @@ from riverrun.models.anthropic.names import ToolNames
 from riverrun.models.anthropic.options import wire_options
 from riverrun.models.anthropic.outputs import output_content
 from riverrun.models.anthropic.replay import Block, Replay
+from riverrun.models.anthropic.thinking import THINKING_BLOCKS
 from riverrun.models.options import merged
 
-_NOT_CACHED = ("thinking", "redacted_thinking", "fallback", "mcp_tool_listing")
+_NOT_CACHED = (*THINKING_BLOCKS, "fallback", "mcp_tool_listing")
 """Blocks at which no cache may begin."""
 
 
@@ -60,12 +61,16 @@ class MessageWriter:
         return self._replay.container
 
     def write(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
-        """The messages as JSON values. Empty text, and messages without content, are left out."""
+        """The messages as JSON values. Empty text, thinking that nothing follows, calls that the provider gave up, and
+        messages without content are left out.
+        """
+        self._replay.give_up(messages)
         for message in messages:
             match message:
                 case SystemMessage():
                     self._instruct(message)
                 case UserMessage():
+                    self._replay.container = None  # no code waits there any more
                     self._add("user", self._user(message), message.provider_options)
                 case AssistantMessage():
                     self._assistant(message)
@@ -73,6 +78,7 @@ class MessageWriter:
                     self._add_results(message.content, message.provider_options)
                 case _:
                     self._warn(f"a message of the role {message.role} is not sent")
+        self._end_answer()
         self._flush_instructions()
         self._trim_end()
         return self._written
@@ -80,6 +86,8 @@ class MessageWriter:
     def _add(self, role: str, blocks: list[Block], options: Mapping[str, Any] | None = None) -> None:
         if not blocks:
             return
+        if role != "assistant":
+            self._end_answer()
         self._cache(blocks, options)
         if self._written and self._written[-1]["role"] == role:
             self._written[-1]["content"] += blocks
@@ -92,6 +100,16 @@ class MessageWriter:
         last = next((block for block in reversed(blocks) if block["type"] not in _NOT_CACHED), None)
         if control is not None and last is not None:
             last["cache_control"] = control
+
+    def _end_answer(self) -> None:
+        """The API refuses an answer that ends in thinking, as one does that was cut off."""
+        if not self._written or self._written[-1]["role"] != "assistant":
+            return
+        content = self._written[-1]["content"]
+        while content and content[-1]["type"] in THINKING_BLOCKS:
+            content.pop()
+        if not content:
+            self._written.pop()
 
     def _trim_end(self) -> None:
         """The API refuses white space at the end of an answer that the model is to go on with."""
@@ -108,6 +126,7 @@ class MessageWriter:
     def _instruct(self, message: SystemMessage) -> None:
         if not message.content.strip():
             return
+        self._end_answer()
         block: Block = {"type": "text", "text": message.content}
         self._cache([block], message.provider_options)
         if not self._written:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from riverrun.chunks import (
     AssistantMessage,
     CustomPart,
+    Message,
     MessagePart,
     ReasoningPart,
+    SystemMessage,
     TextPart,
     ToolCallPart,
     ToolResultPart,
+    UserMessage,
 )
 from riverrun.chunks.codec import json_value
-from riverrun.chunks.envelope import mapping
+from riverrun.chunks.envelope import is_object, mapping
 from riverrun.models.anthropic.calls import CallIds
 from riverrun.models.anthropic.names import ToolNames
 from riverrun.models.anthropic.options import wire_options
@@ -44,6 +47,19 @@ class Replay:
         self._names = names
         self._calls = calls
         self._fallbacks = fallbacks
+        self._given_up: set[str] = set()
+
+    def give_up(self, messages: Sequence[Message]) -> None:
+        """Find the calls that the provider was to run and never did, as in a run that was cancelled: the API refuses
+        them, but for those of the turn that is under way, with which it goes on.
+        """
+        parts = _parts(messages)
+        answered = {part.tool_call_id for part in parts if isinstance(part, ToolResultPart) and self._is_remote(part)}
+        over = [part for part in _parts(messages[: _begin_of_turn(messages)]) if isinstance(part, ToolCallPart)]
+        self._given_up = {part.tool_call_id for part in over if self._is_remote(part)} - answered
+
+    def _is_remote(self, part: ToolCallPart | ToolResultPart) -> bool:
+        return _kind(self._own(part), _CALL if isinstance(part, ToolCallPart) else _RESULT) is not None
 
     def blocks(self, message: AssistantMessage) -> list[Block]:
         """The blocks of a message. Empty texts are left out: the API refuses them, though it may have sent them."""
@@ -79,16 +95,17 @@ class Replay:
     def _call(self, part: ToolCallPart) -> Block | None:
         own = self._own(part)
         kind = _kind(own, _CALL)
-        if part.provider_executed and kind is None:
-            return None
         call_id = part.tool_call_id
+        if (part.provider_executed and kind is None) or (kind is not None and call_id in self._given_up):
+            return None
+        if str(mapping(own.get("caller")).get("tool_id")) in self._given_up:
+            del own["caller"]
         if isinstance(own.get("toolset_name"), str):
             self.toolsets[call_id] = own["toolset_name"]
-        arguments = json_value(part.input)
         return {
             "id": self._calls.of_call(call_id),
             "name": self._names.theirs(part.tool_name),
-            "input": arguments if isinstance(arguments, dict) else {},
+            "input": _arguments(part.input),
             **own,
             "type": kind or "tool_use",
         }
@@ -130,6 +147,25 @@ class Replay:
                 self._calls.leave_out(str(block.get("id")))
         kept = [block for block in declined if _may_stay(block, finished)] + served
         return [block for block in kept if block["type"] != _FALLBACK or self._fallbacks]
+
+
+def _begin_of_turn(messages: Sequence[Message]) -> int:
+    """The place of the last message that is neither the model's nor a tool's."""
+    places = [place for place, message in enumerate(messages) if isinstance(message, UserMessage | SystemMessage)]
+    return places[-1] if places else 0
+
+
+def _parts(messages: Sequence[Message]) -> list[MessagePart]:
+    """All that the model said."""
+    return [part for message in messages if isinstance(message, AssistantMessage) for part in message.content]
+
+
+def _arguments(given: object) -> dict[str, Any]:
+    """A call's arguments, which are an object here. Those of a custom tool of OpenAI's are a text."""
+    arguments = json_value(given)
+    if isinstance(arguments, str):
+        return {"input": arguments}
+    return arguments if is_object(arguments) else {}
 
 
 def _kind(own: Block, ending: str) -> str | None:

@@ -12,11 +12,11 @@ from riverrun.models.anthropic.names import ToolNames, is_provided_by
 from riverrun.models.anthropic.options import wire_options
 from riverrun.models.anthropic.sampling import write_sampling
 from riverrun.models.anthropic.schemas import answer_schema
-from riverrun.models.anthropic.thinking import Thinking, thinking_for
+from riverrun.models.anthropic.thinking import Thinking, called_without_thinking, thinking_for
 from riverrun.models.anthropic.tools import betas_of, write_choice, write_tool
 from riverrun.models.http import WireRequest
 from riverrun.models.options import merged
-from riverrun.types import ModelRequest, NamedTool, ToolChoice
+from riverrun.types import ModelRequest, NamedTool, ToolChoice, ToolSpec
 
 
 def anthropic_request(request: ModelRequest, *, model_id: str, provider: str, official: bool = False) -> WireRequest:
@@ -52,11 +52,12 @@ class _RequestWriter:
 
     def write(self) -> WireRequest:
         """The whole request. The options come last: they are merged into the rest."""
-        thinking = self._thinking()
+        conversation = self._conversation()
+        thinking = self._thinking(conversation["messages"])
         body = {
             "model": self._model_id,
             "max_tokens": self._max_tokens(thinking),
-            **self._conversation(),
+            **conversation,
             "stream": True,
             **self._tool_members(),
             **self._answer_members(thinking),
@@ -84,12 +85,19 @@ class _RequestWriter:
         one_by_one = self._options.pop("disable_parallel_tool_use", self._settings.parallel_tool_calls is False)
         if not self._tools:
             return {}
-        members: dict[str, Any] = {"tools": [write_tool(tool, *self._option_names) for tool in self._tools]}
+        members: dict[str, Any] = {"tools": [self._tool(tool) for tool in self._tools]}
         self._headers.betas += betas_of(self._tools)
         choice = write_choice(self._choice(), self._tool_names, one_by_one=bool(one_by_one))
         if choice is not None:
             members["tool_choice"] = choice
         return members
+
+    def _tool(self, tool: ToolSpec) -> dict[str, Any]:
+        definition = write_tool(tool, *self._option_names, takes_strict=self._abilities.schemas)
+        if tool.strict and "strict" not in definition:
+            message = f"the tool {tool.name} is not strict: the API cannot hold this model to its schema"
+            self._warnings.append({"type": "other", "message": message})
+        return definition
 
     def _choice(self) -> ToolChoice:
         if self._is_forced and not self._abilities.forced_tools:
@@ -104,13 +112,17 @@ class _RequestWriter:
 
     # -- the answer
 
-    def _thinking(self) -> Thinking:
+    def _thinking(self, messages: list[dict[str, Any]]) -> Thinking:
         """What the setting asks for; what the options ask for comes before it."""
         effort = self._settings.reasoning_effort
-        asked = Thinking() if effort is None else thinking_for(effort, self._abilities, forced=self._is_forced)
-        self._warnings += asked.warnings
+        asked = Thinking() if effort is None else thinking_for(effort, self._abilities)
         asked.effort = self._options.pop("effort", asked.effort)
         asked.thinking = self._options.pop("thinking", asked.thinking)
+        if self._is_forced:
+            asked.do_without_budget("a tool is required")
+        if called_without_thinking(messages):
+            asked.do_without_budget("the calls whose results are sent were made without thinking")
+        self._warnings += asked.warnings
         return asked
 
     def _max_tokens(self, thinking: Thinking) -> int:

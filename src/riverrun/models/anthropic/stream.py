@@ -101,7 +101,7 @@ class StreamDecoder(Decoder):
             case "message_stop":
                 self._facts.note(event)
                 self._stopped = True
-            case "message":
+            case "message" if kind == "message":  # it is also the SSE name of events that have none
                 self._message(event)
                 self._stopped = True
             case _:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from riverrun.chunks.envelope import mapping
 from riverrun.models.anthropic.abilities import Abilities
 
+THINKING_BLOCKS = ("thinking", "redacted_thinking")
 _BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16_384, "xhigh": 24_576, "max": 30_000}
 _NEAREST = {"minimal": "low", "xhigh": "max"}
 _UNSUPPORTED = {"type": "unsupported-setting", "setting": "reasoningEffort"}
@@ -27,24 +29,41 @@ class Thinking:
         budget = mapping(self.thinking).get("budget_tokens")
         return budget if isinstance(budget, int) else 0
 
+    def do_without_budget(self, why: str) -> None:
+        """Ask for no thinking that has a budget: the API refuses it here, which is warned of."""
+        if mapping(self.thinking).get("type") == "enabled":
+            self.thinking = None
+            self.warnings.append({**_UNSUPPORTED, "details": why})
+
     def warn(self, message: str) -> None:
         """Say that it is not as it was asked for."""
         self.warnings.append({"type": "other", "message": message})
 
 
-def thinking_for(effort: str, abilities: Abilities, *, forced: bool) -> Thinking:
-    """What to ask a model for. `forced`: it is made to call a tool, and must not think first if it has a budget."""
+def thinking_for(effort: str, abilities: Abilities) -> Thinking:
+    """What to ask a model for."""
     if effort == "none":
         return _off(abilities)
     match abilities.thinking:
         case "adaptive":
             return _adaptive(effort, abilities)
         case "budget" if effort in _BUDGETS:
-            if forced:
-                return Thinking(warnings=[{**_UNSUPPORTED, "details": "a tool is required"}])
             return Thinking({"type": "enabled", "budget_tokens": _BUDGETS[effort]})
         case _:
             return Thinking(warnings=[_UNSUPPORTED])
+
+
+def called_without_thinking(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the messages of a request end in results of calls before which nobody thought, such as another
+    provider's model made them.
+    """
+    kinds: set[str] = set()
+    for message in reversed(messages):
+        found = {str(block["type"]) for block in message["content"]}
+        if message["role"] == "user" and "tool_result" not in found:
+            break
+        kinds |= found
+    return {"tool_use", "tool_result"} <= kinds and kinds.isdisjoint(THINKING_BLOCKS)
 
 
 def _off(abilities: Abilities) -> Thinking:

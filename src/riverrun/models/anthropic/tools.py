@@ -7,6 +7,7 @@ from typing import Any
 
 from riverrun.models.anthropic.names import ToolNames, api_name, checked_name, tool_type
 from riverrun.models.anthropic.options import wire_names, wire_options
+from riverrun.models.anthropic.schemas import answer_schema
 from riverrun.types import NamedTool, ToolChoice, ToolSpec
 
 _BETAS = {
@@ -20,8 +21,9 @@ _BETAS = {
 """Tools of the API's that are not for everybody yet, and what asks for them."""
 
 
-def write_tool(tool: ToolSpec, *names: str) -> dict[str, Any]:
-    """A tool's definition. `names` are those under which its options are for this provider.
+def write_tool(tool: ToolSpec, *names: str, takes_strict: bool) -> dict[str, Any]:
+    """A tool's definition. `names` are those under which its options are for this provider; `takes_strict`: the model
+    can be held to the schemas of tools. One whose schema has no form that the API takes for this is not strict.
 
     Raises ConfigError for a tool whose name the API refuses.
     """
@@ -33,10 +35,17 @@ def write_tool(tool: ToolSpec, *names: str) -> dict[str, Any]:
     members: dict[str, Any] = {"name": checked_name(tool.name)}
     if tool.description:
         members["description"] = tool.description
-    members["input_schema"] = dict(tool.input_schema) or {"type": "object", "properties": {}}
-    if tool.strict is not None:
+    schema = dict(tool.input_schema) or {"type": "object", "properties": {}}
+    held = answer_schema(_closed(schema)) if tool.strict and takes_strict else None
+    members["input_schema"] = held or schema
+    if tool.strict is False or held is not None:
         members["strict"] = tool.strict
     return {**members, **options}
+
+
+def _closed(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a tool that takes nothing, which says so in full; any other as it is."""
+    return {"additionalProperties": False, **schema} if schema.get("properties") == {} else schema
 
 
 def write_choice(choice: ToolChoice, names: ToolNames, *, one_by_one: bool) -> dict[str, Any] | None:
