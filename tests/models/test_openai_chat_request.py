@@ -353,6 +353,17 @@ def test_choices_without_tools_are_not_sent():
     assert not {"tool_choice", "parallel_tool_calls", "tools"} & body.keys()
 
 
+def test_tools_of_another_provider_are_left_out():
+    own, foreign = (
+        ToolSpec(name=name, description="", input_schema={}, provider_id=f"{name}.web_search_1")
+        for name in ("acme", "anthropic")
+    )
+    request = built(tools=[own, foreign], provider="acme")
+    assert request.body["tools"] == [{"type": "web_search_1"}]
+    assert request.warnings == [{"type": "unsupported-tool", "tool": "anthropic"}]
+    assert not {"tools", "tool_choice"} & built(tools=[foreign], tool_choice="required").body.keys()
+
+
 @pytest.mark.parametrize("name", ["", "my tool", "a.b", "x" * 65, "ä"])
 def test_a_tool_whose_name_the_api_refuses_is_an_error(name: str):
     with pytest.raises(ConfigError, match="tool name"):

@@ -26,12 +26,11 @@ def chat_request(request: ModelRequest, *, model_id: str, provider: str, officia
         "stream_options": {"include_usage": True},
         **_settings(request.settings, official=official),
     }
-    if request.tools:
-        body.update(_tools(request, provider))
+    warnings = writer.warnings
+    body.update(_tools(request, provider, warnings))
     if request.response_format is not None:
         body["response_format"] = {"type": "json_schema", "json_schema": named_schema(request.response_format)}
     body.update(options_under(request.provider_options, *option_names(provider)))
-    warnings = writer.warnings
     if request.settings.top_k is not None and "top_k" not in body:
         warnings.append({"type": "unsupported-setting", "setting": "topK"})
     return WireRequest(body, warnings)
@@ -51,8 +50,13 @@ def _settings(settings: Settings, *, official: bool) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _tools(request: ModelRequest, provider: str) -> dict[str, Any]:
-    members: dict[str, Any] = {"tools": [_tool(tool, provider) for tool in request.tools]}
+def _tools(request: ModelRequest, provider: str, warnings: list[dict[str, Any]]) -> dict[str, Any]:
+    """The members about tools. Those that another provider has are left out."""
+    known = [tool for tool in request.tools if _is_known(tool, provider)]
+    warnings += [{"type": "unsupported-tool", "tool": tool.name} for tool in request.tools if tool not in known]
+    if not known:
+        return {}
+    members: dict[str, Any] = {"tools": [_tool(tool, provider) for tool in known]}
     choice = request.tool_choice
     if isinstance(choice, NamedTool):
         members["tool_choice"] = {"type": "function", "function": {"name": choice.tool_name}}
@@ -61,6 +65,11 @@ def _tools(request: ModelRequest, provider: str) -> dict[str, Any]:
     if request.settings.parallel_tool_calls is not None:
         members["parallel_tool_calls"] = request.settings.parallel_tool_calls
     return members
+
+
+def _is_known(tool: ToolSpec, provider: str) -> bool:
+    """Whether a tool is a function, or one that the provider may have."""
+    return tool.provider_id is None or tool.provider_id.partition(".")[0] in option_names(provider)
 
 
 def _tool(tool: ToolSpec, provider: str) -> dict[str, Any]:
