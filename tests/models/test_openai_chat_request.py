@@ -458,6 +458,65 @@ def test_a_response_format_is_strict_where_its_schema_allows_it(schema: dict[str
     }
 
 
+def with_member(member: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a closed object with this member."""
+    return {**STRICT, "properties": {"a": member}}
+
+
+TEXT = {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        {},
+        {"description": "anything"},
+        {"oneOf": [TEXT]},
+        {"anyOf": [TEXT], "discriminator": {"propertyName": "kind"}},
+        {"$ref": "#/$defs/b", "description": "x"},
+        {"type": "array"},
+        {"type": "array", "items": TEXT, "uniqueItems": True},
+        {"type": "array", "items": TEXT, "prefixItems": [TEXT]},
+        {"type": "array", "items": {}},
+        {"type": ["object", "null"]},
+        {**TEXT, "format": "uri"},
+        {**TEXT, "pattern": "(?=a)"},
+        {**TEXT, "minLength": 1},
+        {**TEXT, "default": "a"},
+        {"anyOf": [TEXT, {"oneOf": [TEXT]}]},
+    ],
+    ids=str,
+)
+def test_what_strict_mode_does_not_know_is_sent_without_it(member: dict[str, Any]):
+    schema = with_member(member)
+    assert built(response_format=schema).body["response_format"]["json_schema"] == {
+        "name": "response",
+        "schema": schema,
+    }
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"$ref": "#/$defs/b"},
+        {"anyOf": [TEXT, {"type": "null"}], "title": "A"},
+        {"enum": ["a", "b"]},
+        {"const": "a"},
+        {"type": ["string", "null"], "format": "date", "pattern": "^a"},
+        {"type": "array", "items": {"type": "integer", "minimum": 1, "exclusiveMaximum": 9}, "minItems": 1},
+    ],
+    ids=str,
+)
+def test_what_strict_mode_knows_is_sent_in_it(member: dict[str, Any]):
+    schema = {**with_member(member), "$defs": {"b": {**TEXT, "title": "B"}}}
+    assert built(response_format=schema).body["response_format"]["json_schema"]["strict"] is True
+
+
+@pytest.mark.parametrize("schema", [TEXT, {**STRICT, "anyOf": [STRICT]}], ids=["text", "choice"])
+def test_only_an_object_is_strict_as_a_whole(schema: dict[str, Any]):
+    assert "strict" not in built(response_format=schema).body["response_format"]["json_schema"]
+
+
 def test_a_request_is_not_changed_by_what_is_built_of_it():
     message = AssistantMessage(content=[call(input={"a": 1}, provider_options={"openai-chat": {"function": {"x": 1}}})])
     assert sent(message) == sent(message)
