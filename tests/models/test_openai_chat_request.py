@@ -32,6 +32,7 @@ from tests.models.openai_chat import RUN, decode, event
 
 PNG = b"\x89PNG\r\n\x1a\n0000"
 PNG_TEXT = base64.b64encode(PNG).decode()
+TEXT = {"type": "string"}
 ADD = ToolSpec(
     name="add", description="Adds.", input_schema={"type": "object", "properties": {"a": {"type": "integer"}}}
 )
@@ -328,7 +329,11 @@ def test_tools():
         {"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": dict(ADD.input_schema)}},
         {
             "type": "function",
-            "function": {"name": "now", "parameters": {"type": "object", "properties": {}}, "strict": True},
+            "function": {
+                "name": "now",
+                "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
+                "strict": True,
+            },
             "x": 1,
         },
     ]
@@ -351,6 +356,39 @@ def test_tool_choices(choice: Any, sent_choice: Any):
 def test_choices_without_tools_are_not_sent():
     body = built(tool_choice="required", settings=Settings(parallel_tool_calls=False)).body
     assert not {"tool_choice", "parallel_tool_calls", "tools"} & body.keys()
+
+
+def test_a_strict_tool_has_a_schema_that_strict_mode_takes():
+    inner = {"type": "object", "properties": {"b": TEXT}, "required": ["b"]}
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": inner}}, "required": ["a"]}
+    request = built(tools=[ToolSpec(name="add", description="", input_schema=schema, strict=True)])
+    closed = {**inner, "additionalProperties": False}
+    assert request.body["tools"][0]["function"] == {
+        "name": "add",
+        "parameters": {
+            **schema,
+            "properties": {"a": {"type": "array", "items": closed}},
+            "additionalProperties": False,
+        },
+        "strict": True,
+    }
+    assert request.warnings == []
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [ADD.input_schema, {"type": "object", "additionalProperties": TEXT}],
+    ids=["optional member", "open object"],
+)
+def test_a_strict_tool_that_strict_mode_cannot_take_is_sent_without_it(schema: dict[str, Any]):
+    request = built(tools=[ToolSpec(name="add", description="", input_schema=schema, strict=True)])
+    assert request.body["tools"][0]["function"] == {"name": "add", "parameters": schema}
+    assert [warning["message"][:40] for warning in request.warnings] == ["the tool add is sent without strict: str"]
+
+
+def test_a_tool_that_is_not_to_be_strict_says_so():
+    request = built(tools=[ToolSpec(name="add", description="", input_schema={}, strict=False)])
+    assert request.body["tools"][0]["function"]["strict"] is False
 
 
 def test_tools_of_another_provider_are_left_out():
@@ -461,9 +499,6 @@ def test_a_response_format_is_strict_where_its_schema_allows_it(schema: dict[str
 def with_member(member: dict[str, Any]) -> dict[str, Any]:
     """The schema of a closed object with this member."""
     return {**STRICT, "properties": {"a": member}}
-
-
-TEXT = {"type": "string"}
 
 
 @pytest.mark.parametrize(

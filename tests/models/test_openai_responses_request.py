@@ -753,13 +753,19 @@ def test_tools():
         {
             "type": "function",
             "name": "now",
-            "parameters": {"type": "object", "properties": {}},
+            "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
             "strict": True,
             "defer_loading": True,
         },
     ]
     assert "tool_choice" not in body
     assert "parallel_tool_calls" not in body
+
+
+def test_a_strict_tool_that_strict_mode_cannot_take_is_sent_without_it():
+    request = built(tools=[ToolSpec(name="add", description="", input_schema=ADD.input_schema, strict=True)])
+    assert request.body["tools"] == [{"type": "function", "name": "add", "parameters": dict(ADD.input_schema)}]
+    assert [warning["type"] for warning in request.warnings] == ["other"]
 
 
 def hosted(id: str, name: str = "t", **args: Any) -> ToolSpec:

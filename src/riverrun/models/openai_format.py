@@ -8,6 +8,7 @@ from typing import Any
 
 from riverrun.chunks.envelope import is_list, is_object, mapping
 from riverrun.errors import ConfigError
+from riverrun.types import ToolSpec
 
 _KEYWORDS = {
     *("type", "enum", "const", "anyOf", "title", "description", "$schema", "$defs", "definitions"),
@@ -16,6 +17,8 @@ _KEYWORDS = {
 }
 """What strict mode knows, beside "$ref", which has to stand alone."""
 _FORMATS = ("date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid")
+_VALUES = ("enum", "const", "default", "examples")
+"""Keywords that hold values, not schemas."""
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -43,6 +46,38 @@ def named_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     if allows_strict(schema):
         named["strict"] = True
     return named
+
+
+def function_members(tool: ToolSpec, warnings: list[dict[str, Any]]) -> dict[str, Any]:
+    """A function's members, which are the same in both APIs. Strict mode gets the schema with its objects closed; where
+    it cannot take it even so, it is not asked for, and `warnings` says so. Raises ConfigError for a name that the API
+    refuses.
+    """
+    members: dict[str, Any] = {"name": checked_name(tool.name)}
+    if tool.description:
+        members["description"] = tool.description
+    schema = members["parameters"] = dict(tool.input_schema) or {"type": "object", "properties": {}}
+    if not tool.strict:
+        return members if tool.strict is None else members | {"strict": False}
+    closed = _closed(schema)
+    if allows_strict(closed):
+        return members | {"parameters": closed, "strict": True}
+    why = "strict mode takes no optional members and not all keywords"
+    warnings.append({"type": "other", "message": f"the tool {tool.name} is sent without strict: {why}"})
+    return members
+
+
+def _closed(schema: Any) -> Any:
+    """A copy of a schema whose objects have no members but those that it names, unless it says otherwise."""
+    if is_list(schema):
+        return [_closed(item) for item in schema]
+    if not is_object(schema):
+        return schema
+    members = {name: inner if name in _VALUES else _closed(inner) for name, inner in schema.items()}
+    kind = schema.get("type")
+    if kind == "object" or (is_list(kind) and "object" in kind):
+        members.setdefault("additionalProperties", False)
+    return members
 
 
 def allows_strict(schema: Mapping[str, Any]) -> bool:

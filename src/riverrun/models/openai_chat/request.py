@@ -6,7 +6,7 @@ from typing import Any
 
 from riverrun.models.http import WireRequest
 from riverrun.models.openai_chat.messages import MessageWriter, option_names
-from riverrun.models.openai_format import checked_name, named_schema
+from riverrun.models.openai_format import function_members, named_schema
 from riverrun.models.options import options_under
 from riverrun.types import ModelRequest, NamedTool, Settings, ToolSpec
 
@@ -56,7 +56,7 @@ def _tools(request: ModelRequest, provider: str, warnings: list[dict[str, Any]])
     warnings += [{"type": "unsupported-tool", "tool": tool.name} for tool in request.tools if tool not in known]
     if not known:
         return {}
-    members: dict[str, Any] = {"tools": [_tool(tool, provider) for tool in known]}
+    members: dict[str, Any] = {"tools": [_tool(tool, provider, warnings) for tool in known]}
     choice = request.tool_choice
     if isinstance(choice, NamedTool):
         members["tool_choice"] = {"type": "function", "function": {"name": choice.tool_name}}
@@ -72,17 +72,11 @@ def _is_known(tool: ToolSpec, provider: str) -> bool:
     return tool.provider_id is None or tool.provider_id.partition(".")[0] in option_names(provider)
 
 
-def _tool(tool: ToolSpec, provider: str) -> dict[str, Any]:
+def _tool(tool: ToolSpec, provider: str, warnings: list[dict[str, Any]]) -> dict[str, Any]:
     if tool.provider_id is not None:  # the server's own: named by its type
         return {"type": tool.provider_id.partition(".")[2], **(tool.provider_args or {})}
-    function: dict[str, Any] = {"name": checked_name(tool.name)}
-    if tool.description:
-        function["description"] = tool.description
-    function["parameters"] = dict(tool.input_schema) or {"type": "object", "properties": {}}
-    if tool.strict is not None:
-        function["strict"] = tool.strict
     return {
         "type": "function",
-        "function": function,
+        "function": function_members(tool, warnings),
         **options_under(tool.provider_options, *option_names(provider)),
     }

@@ -98,7 +98,7 @@ def _tools(request: ModelRequest, provider: str, warnings: list[dict[str, Any]])
     warnings += [{"type": "unsupported-tool", "tool": tool.name} for tool in request.tools if tool not in known]
     if not known:
         return {}
-    members: dict[str, Any] = {"tools": [wire_tool(tool, provider) for tool in known]}
+    members: dict[str, Any] = {"tools": [wire_tool(tool, provider, warnings) for tool in known]}
     choice = wire_choice(request.tool_choice, known)
     if choice is not None:
         members["tool_choice"] = choice
