@@ -38,9 +38,11 @@ ADD = ToolSpec(
 )
 
 
-def built(*messages: Message, provider: str = "openai-chat", official: bool = False, **members: Any) -> WireRequest:
+def built(
+    *messages: Message, provider: str = "openai-chat", model_id: str = "m", official: bool = False, **members: Any
+) -> WireRequest:
     request = ModelRequest(messages=messages or (user("hi"),), run_id=RUN, **members)
-    return chat_request(request, model_id="m", provider=provider, official=official)
+    return chat_request(request, model_id=model_id, provider=provider, official=official)
 
 
 def sent(*messages: Message, **members: Any) -> list[dict[str, Any]]:
@@ -440,6 +442,35 @@ def test_openais_own_server_has_another_name_for_the_token_limit():
     body = built(settings=Settings(max_output_tokens=5), official=True).body
     assert body["max_completion_tokens"] == 5
     assert "max_tokens" not in body
+
+
+SAMPLING = Settings(temperature=0.0, top_p=0.5)
+
+
+@pytest.mark.parametrize("model_id", ["gpt-5-mini", "gpt-5.2", "o4-mini", "ft:gpt-5:acme"])
+def test_reasoning_models_of_openais_own_server_take_no_sampling(model_id: str):
+    request = built(settings=SAMPLING, model_id=model_id, official=True)
+    assert not {"temperature", "top_p"} & request.body.keys()
+    assert request.warnings == [
+        {"type": "unsupported-setting", "setting": "temperature"},
+        {"type": "unsupported-setting", "setting": "topP"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model_id", "official", "options"),
+    [
+        ("gpt-4.1", True, {}),
+        ("gpt-5-chat-latest", True, {}),
+        ("gpt-5", False, {}),
+        ("gpt-5.2", True, {"reasoning_effort": "none"}),
+        ("gpt-5", True, {"temperature": 0.0, "top_p": 0.5}),
+    ],
+    ids=["never reasons", "chat", "another server", "does not reason", "options"],
+)
+def test_sampling_is_sent_where_it_may_be_taken(model_id: str, official: bool, options: dict[str, Any]):
+    request = built(settings=SAMPLING, model_id=model_id, official=official, provider_options={"openai": options})
+    assert (request.body["temperature"], request.body["top_p"], request.warnings) == (0.0, 0.5, [])
 
 
 def test_top_k_is_warned_of_unless_it_is_an_option():

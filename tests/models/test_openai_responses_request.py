@@ -850,6 +850,16 @@ def test_all_settings():
     }
 
 
+def test_reasoning_models_of_openais_own_server_take_no_sampling():
+    settings = Settings(temperature=0.0, top_p=0.5)
+    request = built(settings=settings, official=True)
+    assert request.body.keys() == {"model", "input", "stream"}
+    assert [warning["setting"] for warning in request.warnings] == ["temperature", "topP"]
+    for options in ({"reasoningEffort": "none"}, {"temperature": 0.0, "topP": 0.5}):
+        request = built(settings=settings, official=True, provider_options={"openai": options})
+        assert (request.body["temperature"], request.body["top_p"], request.warnings) == (0.0, 0.5, [])
+
+
 def test_settings_that_the_api_does_not_have_are_warned_of():
     settings = Settings(top_k=3, seed=0, stop_sequences=["a"], presence_penalty=0.1, frequency_penalty=0.2)
     request = built(settings=settings)

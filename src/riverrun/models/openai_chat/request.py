@@ -7,6 +7,7 @@ from typing import Any
 from riverrun.models.http import WireRequest
 from riverrun.models.openai_chat.messages import MessageWriter, option_names
 from riverrun.models.openai_format import function_members, named_schema
+from riverrun.models.openai_sampling import drop_sampling
 from riverrun.models.options import options_under
 from riverrun.types import ModelRequest, NamedTool, Settings, ToolSpec
 
@@ -15,7 +16,8 @@ def chat_request(request: ModelRequest, *, model_id: str, provider: str, officia
     """Write the body for `model_id`.
 
     `provider` is the key of the provider options that are for this model, beside "openai" and "openai-chat";
-    `official` says that OpenAI's own server is asked, which knows max_tokens by another name.
+    `official` says that OpenAI's own server is asked, which knows max_tokens by another name, and whose reasoning
+    models refuse some settings.
     Raises ConfigError for a tool whose name the API refuses.
     """
     writer = MessageWriter(provider)
@@ -30,7 +32,10 @@ def chat_request(request: ModelRequest, *, model_id: str, provider: str, officia
     body.update(_tools(request, provider, warnings))
     if request.response_format is not None:
         body["response_format"] = {"type": "json_schema", "json_schema": named_schema(request.response_format)}
-    body.update(options_under(request.provider_options, *option_names(provider)))
+    options = options_under(request.provider_options, *option_names(provider))
+    body.update(options)
+    if official:
+        drop_sampling(body, options, effort=body.get("reasoning_effort"), warnings=warnings)
     if request.settings.top_k is not None and "top_k" not in body:
         warnings.append({"type": "unsupported-setting", "setting": "topK"})
     return WireRequest(body, warnings)
