@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 
 import pytest
@@ -151,6 +152,18 @@ def test_other_files(part: FilePart, content: dict[str, Any]):
     assert sent(UserMessage(content=[part])) == [{"role": "user", "content": [content]}]
 
 
+def test_openais_own_server_is_sent_no_document_by_its_url():
+    page = FilePart(data="https://a.example/x.pdf", media_type="application/pdf")
+    image = FilePart(data="https://a.example/x.png", media_type="image/png")
+    message = UserMessage(content=[TextPart(text="a"), page, image])
+    assert [part["type"] for part in sent(message)[0]["content"]] == ["text", "file", "image_url"]
+    request = built(message, official=True)
+    assert [part["type"] for part in request.body["messages"][0]["content"]] == ["text", "image_url"]
+    assert request.warnings == [
+        {"type": "other", "message": "a file is not sent: OpenAI takes only images by URL here"}
+    ]
+
+
 def test_sound_behind_a_url_cannot_be_sent():
     with pytest.raises(ConfigError, match="bytes or base64"):
         built(UserMessage(content=[FilePart(data="https://a.example/x.wav", media_type="audio/wav")]))
@@ -239,6 +252,23 @@ def test_images_of_tool_results_follow_all_results_as_a_users():
         {"type": "text", "text": "Images of the tool call c2 (add):"},
         {"type": "image_url", "image_url": {"url": "https://a.example/x.png"}},
     ]
+
+
+def test_other_files_of_tool_results_follow_as_a_users_too():
+    page = {"type": "file-data", "data": "AQ==", "mediaType": "application/pdf", "filename": "x.pdf"}
+    messages = sent(result("content", [{"type": "text", "text": "done"}, page]))
+    assert messages[0]["content"] == "done\n(files follow)"
+    assert messages[1]["content"] == [
+        {"type": "text", "text": "Files of the tool call c1 (add):"},
+        {"type": "file", "file": {"filename": "x.pdf", "file_data": "data:application/pdf;base64,AQ=="}},
+    ]
+
+
+@pytest.mark.parametrize("media_type", ["application/pdf", "audio/wav"])
+def test_a_file_of_a_tool_result_that_cannot_be_sent_is_told_by_its_url(media_type: str):
+    item = {"type": "file-url", "url": "https://a.example/x", "mediaType": media_type}
+    told = built(result("content", [item]), official=True).body["messages"]
+    assert [json.loads(message["content"]) for message in told] == [item]
 
 
 def test_what_cannot_be_sent_is_warned_of():

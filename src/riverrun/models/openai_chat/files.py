@@ -6,9 +6,15 @@ import mimetypes
 from typing import Any
 
 from riverrun.chunks import FilePart
-from riverrun.models.files import file_base64, file_url
+from riverrun.models.files import file_base64, file_url, is_url
 
 _AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+
+
+def needs_download(file: FilePart) -> bool:
+    """Whether a server would have to fetch a document or sound itself, which OpenAI's own does not do here."""
+    is_shown = file.media_type.partition("/")[0] in ("image", "video")
+    return not is_shown and is_url(file.data) and not str(file.data).startswith("data:")
 
 
 def file_content(file: FilePart) -> dict[str, Any]:

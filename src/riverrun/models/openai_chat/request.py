@@ -20,7 +20,7 @@ def chat_request(request: ModelRequest, *, model_id: str, provider: str, officia
     models refuse some settings.
     Raises ConfigError for a tool whose name the API refuses.
     """
-    writer = MessageWriter(provider)
+    writer = MessageWriter(provider, official=official)
     body: dict[str, Any] = {
         "model": model_id,
         "messages": writer.write(request.messages),
