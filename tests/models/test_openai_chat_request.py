@@ -510,7 +510,7 @@ def test_top_k_is_warned_of_unless_it_is_an_option():
     assert request.body["top_k"] == 3
 
 
-def test_provider_options_are_merged_untouched_and_the_providers_own_come_last():
+def test_provider_options_are_merged_and_the_providers_own_come_last():
     options = {
         "openai": {"a": 1, "b": {"x": [1]}, "stream_options": {"include_usage": False}},
         "openai-chat": {"c": 2, "d": None},
@@ -522,6 +522,19 @@ def test_provider_options_are_merged_untouched_and_the_providers_own_come_last()
     assert (body["a"], body["c"], body["d"]) == (1, 3, None)
     assert body["stream_options"] == {"include_usage": False}
     assert "e" not in body
+
+
+def test_options_as_javascript_users_spell_them():
+    options = {"reasoningEffort": "high", "parallelToolCalls": False, "textVerbosity": "low", "logitBias": {"aB": 1}}
+    body = built(provider_options={"openai": options}, settings=Settings(reasoning_effort="low"), tools=[ADD]).body
+    assert body.items() >= {"reasoning_effort": "high", "parallel_tool_calls": False, "verbosity": "low"}.items()
+    assert body["logit_bias"] == {"aB": 1}
+    assert not options.keys() & body.keys()
+    image = FilePart(
+        data="https://a.example/x.png", media_type="image/png", provider_options={"openai": {"imageDetail": "low"}}
+    )
+    content = {"type": "image_url", "image_url": {"url": "https://a.example/x.png", "detail": "low"}}
+    assert sent(UserMessage(content=[image])) == [{"role": "user", "content": [content]}]
 
 
 STRICT = {

@@ -1,4 +1,4 @@
-"""Names and schemas as both of OpenAI's APIs take them."""
+"""Names, schemas and options as both of OpenAI's APIs take them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _KEYWORDS = {
 _FORMATS = ("date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid")
 _VALUES = ("enum", "const", "default", "examples")
 """Keywords that hold values, not schemas."""
+_CAPITAL = re.compile(r"(?<=[a-z0-9])[A-Z]")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -34,6 +35,11 @@ def checked_name(name: str) -> str:
 def valid_name(name: str) -> str:
     """A name as the model wrote it may be one that the API refuses to see again."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unknown"
+
+
+def snake_case(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The same members in snake_case; what is inside them stays as it is."""
+    return {_CAPITAL.sub(lambda found: f"_{found[0].lower()}", name): value for name, value in options.items()}
 
 
 def named_schema(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,15 +24,11 @@ from riverrun.chunks import (
 from riverrun.chunks.codec import json_text, json_value
 from riverrun.models.files import output_file
 from riverrun.models.openai_chat.files import file_content, needs_download
+from riverrun.models.openai_chat.options import wire_options
 from riverrun.models.openai_format import valid_name
 from riverrun.models.options import merged, options_under
 
 _NO_OUTPUT = "(no output)"
-
-
-def option_names(provider: str) -> tuple[str, ...]:
-    """Under which names provider options are for a server of this API; the last has the last word."""
-    return ("openai", "openai-chat", provider)
 
 
 class MessageWriter:
@@ -44,7 +40,6 @@ class MessageWriter:
         self.warnings: list[dict[str, Any]] = []
         self._provider = provider
         self._official = official
-        self._names = option_names(provider)
         self._written: list[dict[str, Any]] = []
         self._files: list[dict[str, Any]] = []  # of tool results; they follow the results in a message of their own
 
@@ -69,7 +64,7 @@ class MessageWriter:
         return self._written
 
     def _add(self, members: dict[str, Any], message: SystemMessage | UserMessage | AssistantMessage) -> None:
-        self._written.append({**members, **options_under(message.provider_options, *self._names)})
+        self._written.append({**members, **wire_options(message.provider_options, self._provider)})
 
     def _warn(self, message: str) -> None:
         self.warnings.append({"type": "other", "message": message})
@@ -95,7 +90,12 @@ class MessageWriter:
             case _:
                 self._warn(f"a part of type {part.type} in a user message is not sent")
                 return None
-        return None if content is None else merged(content, options_under(part.provider_options, *self._names))
+        if content is None:
+            return None
+        options = wire_options(part.provider_options, self._provider)
+        if "image_detail" in options:
+            options = merged({"image_url": {"detail": options.pop("image_detail")}}, options)
+        return merged(content, options)
 
     # -- assistant
 
@@ -146,7 +146,7 @@ class MessageWriter:
         for part in message.content:
             if isinstance(part, ToolResultPart):
                 result = {"role": "tool", "tool_call_id": part.tool_call_id, "content": self._output(part)}
-                self._written.append({**result, **options_under(part.provider_options, *self._names)})
+                self._written.append({**result, **wire_options(part.provider_options, self._provider)})
             else:
                 self._warn(f"a part of type {part.type} in a tool message is not sent")
 

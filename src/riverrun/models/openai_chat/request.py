@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from riverrun.models.http import WireRequest
-from riverrun.models.openai_chat.messages import MessageWriter, option_names
+from riverrun.models.openai_chat.messages import MessageWriter
+from riverrun.models.openai_chat.options import option_names, wire_options
 from riverrun.models.openai_format import function_members, named_schema
 from riverrun.models.openai_sampling import drop_sampling
-from riverrun.models.options import options_under
 from riverrun.types import ModelRequest, NamedTool, Settings, ToolSpec
 
 
@@ -32,7 +32,9 @@ def chat_request(request: ModelRequest, *, model_id: str, provider: str, officia
     body.update(_tools(request, provider, warnings))
     if request.response_format is not None:
         body["response_format"] = {"type": "json_schema", "json_schema": named_schema(request.response_format)}
-    options = options_under(request.provider_options, *option_names(provider))
+    options = wire_options(request.provider_options, provider)
+    if "text_verbosity" in options:
+        options["verbosity"] = options.pop("text_verbosity")
     body.update(options)
     if official:
         drop_sampling(body, options, effort=body.get("reasoning_effort"), warnings=warnings)
@@ -83,5 +85,5 @@ def _tool(tool: ToolSpec, provider: str, warnings: list[dict[str, Any]]) -> dict
     return {
         "type": "function",
         "function": function_members(tool, warnings),
-        **options_under(tool.provider_options, *option_names(provider)),
+        **wire_options(tool.provider_options, provider),
     }

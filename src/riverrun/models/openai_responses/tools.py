@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from riverrun.models.openai_format import checked_name, function_members
+from riverrun.models.openai_format import checked_name, function_members, snake_case
 from riverrun.models.openai_responses.offered import tool_type
-from riverrun.models.openai_responses.options import option_names, snake_case, wire_options
+from riverrun.models.openai_responses.options import option_names, wire_options
 from riverrun.types import NamedTool, ToolChoice, ToolSpec
 
 
