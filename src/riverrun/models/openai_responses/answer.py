@@ -91,6 +91,7 @@ class Facts:
             usage=None if self._usage is None else read_usage(self._usage),
             metadata=({"responseId": self.id} if self.id else {}) | self._kept,
             logprobs={"content": self._logprobs} if self._logprobs else None,
+            is_final=True,
         )
 
     def _keep(self, name: str, value: object) -> None:
