@@ -145,8 +145,12 @@ def test_images(data: bytes | str, media_type: str, url: str):
             FilePart(data="https://a.example/v.mp4", media_type="video/mp4"),
             {"type": "video_url", "video_url": {"url": "https://a.example/v.mp4"}},
         ),
+        (
+            FilePart(data="https://a.example/x.png", media_type="application/octet-stream"),
+            {"type": "image_url", "image_url": {"url": "https://a.example/x.png"}},
+        ),
     ],
-    ids=["wav", "mp3 as data URL", "pdf", "pdf without a name", "uploaded file", "video"],
+    ids=["wav", "mp3 as data URL", "pdf", "pdf without a name", "uploaded file", "video", "image of no type"],
 )
 def test_other_files(part: FilePart, content: dict[str, Any]):
     assert sent(UserMessage(content=[part])) == [{"role": "user", "content": [content]}]

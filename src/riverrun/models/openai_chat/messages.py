@@ -22,7 +22,7 @@ from riverrun.chunks import (
     UserMessage,
 )
 from riverrun.chunks.codec import json_text, json_value
-from riverrun.models.files import output_file
+from riverrun.models.files import exact_media_type, output_file
 from riverrun.models.openai_chat.files import file_content, needs_download
 from riverrun.models.openai_chat.options import wire_options
 from riverrun.models.openai_format import valid_name
@@ -183,7 +183,7 @@ class MessageWriter:
         """Whether a file of a tool's output can be sent as a user's; else it is told as it is."""
         if not file.media_type:  # an object of the tool's own
             return False
-        return not needs_download(file) or not (self._official or file.media_type.startswith("audio/"))
+        return not needs_download(file) or not (self._official or exact_media_type(file).startswith("audio/"))
 
     def _flush_files(self) -> None:
         if self._files:
