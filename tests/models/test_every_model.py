@@ -288,6 +288,15 @@ async def test_no_failure_repeats_the_key_nor_a_part_of_it(provider: Provider, r
 
 
 @every_provider
+async def test_a_short_key_is_masked_as_a_word_only(provider: Provider):
+    said = b'{"error": {"message": "the latest test: bad key test", "code": "latest"}}'
+    async with Loopback(Reply(status=400, pieces=[said], headers={"content-type": "application/json"})) as server:
+        _, error = await failure_of(provider.model(server, api_key="test").stream(request()))
+    assert str(error) == "the latest ***: bad key *** (HTTP 400)"
+    assert error.code == "latest"
+
+
+@every_provider
 async def test_a_server_that_cannot_be_reached_is_named_without_the_key(provider: Provider):
     model = provider.kind("m", base_url=f"http://127.0.0.1:1/{KEY}/v1", api_key=KEY)
     _, error = await failure_of(model.stream(request()))
