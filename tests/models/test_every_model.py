@@ -215,6 +215,27 @@ async def test_a_stream_that_ends_too_soon_is_truncated(provider: Provider):
 
 
 @every_provider
+async def test_a_page_where_a_stream_was_expected_is_told_as_such(provider: Provider):
+    page = b"<!doctype html>\n<html>\n<body>Please sign in." + b"x" * 900 + b"</body></html>"
+    async with Loopback(
+        Reply(pieces=[page[:20], page[20:]], headers={"content-type": "text/html; charset=utf-8"})
+    ) as server:
+        chunks, error = await failure_of(provider.model(server).stream(request()))
+    assert [chunk.type for chunk in chunks] == ["step-start"]
+    assert "text/html" in str(error)
+    assert "<!doctype html> <html> <body>Please sign in.xxx" in str(error)
+    assert len(str(error)) < 400
+    assert not error.retryable
+
+
+@every_provider
+async def test_a_stream_that_says_it_is_something_else_is_read_all_the_same(provider: Provider):
+    reply = Reply(pieces=provider.whole.pieces, headers={"content-type": "text/plain"})
+    async with Loopback(reply) as server:
+        assert text_of(await collect(provider.model(server).stream(request()))) == "Hello"
+
+
+@every_provider
 async def test_an_error_in_the_stream_comes_after_what_was_open_is_closed(provider: Provider):
     pieces = [*provider.hello, provider.overloaded, *provider.reason, *provider.rest]
     async with Loopback(Reply(pieces=pieces)) as server:
@@ -264,6 +285,15 @@ async def test_no_failure_repeats_the_key_nor_a_part_of_it(provider: Provider, r
     assert KEY[:8] not in f"{error} {error.code}"
     assert "***" in str(error)
     assert len(str(error)) <= 2000
+
+
+@every_provider
+async def test_a_short_key_is_masked_as_a_word_only(provider: Provider):
+    said = b'{"error": {"message": "the latest test: bad key test", "code": "latest"}}'
+    async with Loopback(Reply(status=400, pieces=[said], headers={"content-type": "application/json"})) as server:
+        _, error = await failure_of(provider.model(server, api_key="test").stream(request()))
+    assert str(error) == "the latest ***: bad key *** (HTTP 400)"
+    assert error.code == "latest"
 
 
 @every_provider

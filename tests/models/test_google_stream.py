@@ -120,6 +120,7 @@ def check_finish(decoded: Decoded, expect: dict[str, Any]) -> None:
     result = decoded.finish.step_result
     assert result is not None
     assert result.reason == expect["finish"]
+    assert result.is_continued is (False if result.reason == "other" else None)  # its word is final
     if "raw" in expect:
         assert result.raw_reason == expect["raw"]
     assert result.logprobs == expect.get("logprobs")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 
 import pytest
@@ -32,14 +33,17 @@ from tests.models.openai_chat import RUN, decode, event
 
 PNG = b"\x89PNG\r\n\x1a\n0000"
 PNG_TEXT = base64.b64encode(PNG).decode()
+TEXT = {"type": "string"}
 ADD = ToolSpec(
     name="add", description="Adds.", input_schema={"type": "object", "properties": {"a": {"type": "integer"}}}
 )
 
 
-def built(*messages: Message, provider: str = "openai-chat", official: bool = False, **members: Any) -> WireRequest:
+def built(
+    *messages: Message, provider: str = "openai-chat", model_id: str = "m", official: bool = False, **members: Any
+) -> WireRequest:
     request = ModelRequest(messages=messages or (user("hi"),), run_id=RUN, **members)
-    return chat_request(request, model_id="m", provider=provider, official=official)
+    return chat_request(request, model_id=model_id, provider=provider, official=official)
 
 
 def sent(*messages: Message, **members: Any) -> list[dict[str, Any]]:
@@ -141,11 +145,27 @@ def test_images(data: bytes | str, media_type: str, url: str):
             FilePart(data="https://a.example/v.mp4", media_type="video/mp4"),
             {"type": "video_url", "video_url": {"url": "https://a.example/v.mp4"}},
         ),
+        (
+            FilePart(data="https://a.example/x.png", media_type="application/octet-stream"),
+            {"type": "image_url", "image_url": {"url": "https://a.example/x.png"}},
+        ),
     ],
-    ids=["wav", "mp3 as data URL", "pdf", "pdf without a name", "uploaded file", "video"],
+    ids=["wav", "mp3 as data URL", "pdf", "pdf without a name", "uploaded file", "video", "image of no type"],
 )
 def test_other_files(part: FilePart, content: dict[str, Any]):
     assert sent(UserMessage(content=[part])) == [{"role": "user", "content": [content]}]
+
+
+def test_openais_own_server_is_sent_no_document_by_its_url():
+    page = FilePart(data="https://a.example/x.pdf", media_type="application/pdf")
+    image = FilePart(data="https://a.example/x.png", media_type="image/png")
+    message = UserMessage(content=[TextPart(text="a"), page, image])
+    assert [part["type"] for part in sent(message)[0]["content"]] == ["text", "file", "image_url"]
+    request = built(message, official=True)
+    assert [part["type"] for part in request.body["messages"][0]["content"]] == ["text", "image_url"]
+    assert request.warnings == [
+        {"type": "other", "message": "a file is not sent: OpenAI takes only images by URL here"}
+    ]
 
 
 def test_sound_behind_a_url_cannot_be_sent():
@@ -238,6 +258,23 @@ def test_images_of_tool_results_follow_all_results_as_a_users():
     ]
 
 
+def test_other_files_of_tool_results_follow_as_a_users_too():
+    page = {"type": "file-data", "data": "AQ==", "mediaType": "application/pdf", "filename": "x.pdf"}
+    messages = sent(result("content", [{"type": "text", "text": "done"}, page]))
+    assert messages[0]["content"] == "done\n(files follow)"
+    assert messages[1]["content"] == [
+        {"type": "text", "text": "Files of the tool call c1 (add):"},
+        {"type": "file", "file": {"filename": "x.pdf", "file_data": "data:application/pdf;base64,AQ=="}},
+    ]
+
+
+@pytest.mark.parametrize("media_type", ["application/pdf", "audio/wav"])
+def test_a_file_of_a_tool_result_that_cannot_be_sent_is_told_by_its_url(media_type: str):
+    item = {"type": "file-url", "url": "https://a.example/x", "mediaType": media_type}
+    told = built(result("content", [item]), official=True).body["messages"]
+    assert [json.loads(message["content"]) for message in told] == [item]
+
+
 def test_what_cannot_be_sent_is_warned_of():
     request = built(
         UserMessage(content=[TextPart(text="a"), UnknownPart(type="odd")]),
@@ -328,7 +365,11 @@ def test_tools():
         {"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": dict(ADD.input_schema)}},
         {
             "type": "function",
-            "function": {"name": "now", "parameters": {"type": "object", "properties": {}}, "strict": True},
+            "function": {
+                "name": "now",
+                "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
+                "strict": True,
+            },
             "x": 1,
         },
     ]
@@ -351,6 +392,50 @@ def test_tool_choices(choice: Any, sent_choice: Any):
 def test_choices_without_tools_are_not_sent():
     body = built(tool_choice="required", settings=Settings(parallel_tool_calls=False)).body
     assert not {"tool_choice", "parallel_tool_calls", "tools"} & body.keys()
+
+
+def test_a_strict_tool_has_a_schema_that_strict_mode_takes():
+    inner = {"type": "object", "properties": {"b": TEXT}, "required": ["b"]}
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": inner}}, "required": ["a"]}
+    request = built(tools=[ToolSpec(name="add", description="", input_schema=schema, strict=True)])
+    closed = {**inner, "additionalProperties": False}
+    assert request.body["tools"][0]["function"] == {
+        "name": "add",
+        "parameters": {
+            **schema,
+            "properties": {"a": {"type": "array", "items": closed}},
+            "additionalProperties": False,
+        },
+        "strict": True,
+    }
+    assert request.warnings == []
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [ADD.input_schema, {"type": "object", "additionalProperties": TEXT}],
+    ids=["optional member", "open object"],
+)
+def test_a_strict_tool_that_strict_mode_cannot_take_is_sent_without_it(schema: dict[str, Any]):
+    request = built(tools=[ToolSpec(name="add", description="", input_schema=schema, strict=True)])
+    assert request.body["tools"][0]["function"] == {"name": "add", "parameters": schema}
+    assert [warning["message"][:40] for warning in request.warnings] == ["the tool add is sent without strict: str"]
+
+
+def test_a_tool_that_is_not_to_be_strict_says_so():
+    request = built(tools=[ToolSpec(name="add", description="", input_schema={}, strict=False)])
+    assert request.body["tools"][0]["function"]["strict"] is False
+
+
+def test_tools_of_another_provider_are_left_out():
+    own, foreign = (
+        ToolSpec(name=name, description="", input_schema={}, provider_id=f"{name}.web_search_1")
+        for name in ("acme", "anthropic")
+    )
+    request = built(tools=[own, foreign], provider="acme")
+    assert request.body["tools"] == [{"type": "web_search_1"}]
+    assert request.warnings == [{"type": "unsupported-tool", "tool": "anthropic"}]
+    assert not {"tools", "tool_choice"} & built(tools=[foreign], tool_choice="required").body.keys()
 
 
 @pytest.mark.parametrize("name", ["", "my tool", "a.b", "x" * 65, "ä"])
@@ -393,6 +478,35 @@ def test_openais_own_server_has_another_name_for_the_token_limit():
     assert "max_tokens" not in body
 
 
+SAMPLING = Settings(temperature=0.0, top_p=0.5)
+
+
+@pytest.mark.parametrize("model_id", ["gpt-5-mini", "gpt-5.2", "o4-mini", "ft:gpt-5:acme"])
+def test_reasoning_models_of_openais_own_server_take_no_sampling(model_id: str):
+    request = built(settings=SAMPLING, model_id=model_id, official=True)
+    assert not {"temperature", "top_p"} & request.body.keys()
+    assert request.warnings == [
+        {"type": "unsupported-setting", "setting": "temperature"},
+        {"type": "unsupported-setting", "setting": "topP"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model_id", "official", "options"),
+    [
+        ("gpt-4.1", True, {}),
+        ("gpt-5-chat-latest", True, {}),
+        ("gpt-5", False, {}),
+        ("gpt-5.2", True, {"reasoning_effort": "none"}),
+        ("gpt-5", True, {"temperature": 0.0, "top_p": 0.5}),
+    ],
+    ids=["never reasons", "chat", "another server", "does not reason", "options"],
+)
+def test_sampling_is_sent_where_it_may_be_taken(model_id: str, official: bool, options: dict[str, Any]):
+    request = built(settings=SAMPLING, model_id=model_id, official=official, provider_options={"openai": options})
+    assert (request.body["temperature"], request.body["top_p"], request.warnings) == (0.0, 0.5, [])
+
+
 def test_top_k_is_warned_of_unless_it_is_an_option():
     assert built(settings=Settings(top_k=3)).warnings == [{"type": "unsupported-setting", "setting": "topK"}]
     request = built(settings=Settings(top_k=3), provider_options={"acme": {"top_k": 3}}, provider="acme")
@@ -400,7 +514,7 @@ def test_top_k_is_warned_of_unless_it_is_an_option():
     assert request.body["top_k"] == 3
 
 
-def test_provider_options_are_merged_untouched_and_the_providers_own_come_last():
+def test_provider_options_are_merged_and_the_providers_own_come_last():
     options = {
         "openai": {"a": 1, "b": {"x": [1]}, "stream_options": {"include_usage": False}},
         "openai-chat": {"c": 2, "d": None},
@@ -412,6 +526,19 @@ def test_provider_options_are_merged_untouched_and_the_providers_own_come_last()
     assert (body["a"], body["c"], body["d"]) == (1, 3, None)
     assert body["stream_options"] == {"include_usage": False}
     assert "e" not in body
+
+
+def test_options_as_javascript_users_spell_them():
+    options = {"reasoningEffort": "high", "parallelToolCalls": False, "textVerbosity": "low", "logitBias": {"aB": 1}}
+    body = built(provider_options={"openai": options}, settings=Settings(reasoning_effort="low"), tools=[ADD]).body
+    assert body.items() >= {"reasoning_effort": "high", "parallel_tool_calls": False, "verbosity": "low"}.items()
+    assert body["logit_bias"] == {"aB": 1}
+    assert not options.keys() & body.keys()
+    image = FilePart(
+        data="https://a.example/x.png", media_type="image/png", provider_options={"openai": {"imageDetail": "low"}}
+    )
+    content = {"type": "image_url", "image_url": {"url": "https://a.example/x.png", "detail": "low"}}
+    assert sent(UserMessage(content=[image])) == [{"role": "user", "content": [content]}]
 
 
 STRICT = {
@@ -445,6 +572,62 @@ def test_a_response_format_is_strict_where_its_schema_allows_it(schema: dict[str
             **({} if strict is None else {"strict": strict}),
         },
     }
+
+
+def with_member(member: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a closed object with this member."""
+    return {**STRICT, "properties": {"a": member}}
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        {},
+        {"description": "anything"},
+        {"oneOf": [TEXT]},
+        {"anyOf": [TEXT], "discriminator": {"propertyName": "kind"}},
+        {"$ref": "#/$defs/b", "description": "x"},
+        {"type": "array"},
+        {"type": "array", "items": TEXT, "uniqueItems": True},
+        {"type": "array", "items": TEXT, "prefixItems": [TEXT]},
+        {"type": "array", "items": {}},
+        {"type": ["object", "null"]},
+        {**TEXT, "format": "uri"},
+        {**TEXT, "pattern": "(?=a)"},
+        {**TEXT, "minLength": 1},
+        {**TEXT, "default": "a"},
+        {"anyOf": [TEXT, {"oneOf": [TEXT]}]},
+    ],
+    ids=str,
+)
+def test_what_strict_mode_does_not_know_is_sent_without_it(member: dict[str, Any]):
+    schema = with_member(member)
+    assert built(response_format=schema).body["response_format"]["json_schema"] == {
+        "name": "response",
+        "schema": schema,
+    }
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"$ref": "#/$defs/b"},
+        {"anyOf": [TEXT, {"type": "null"}], "title": "A"},
+        {"enum": ["a", "b"]},
+        {"const": "a"},
+        {"type": ["string", "null"], "format": "date", "pattern": "^a"},
+        {"type": "array", "items": {"type": "integer", "minimum": 1, "exclusiveMaximum": 9}, "minItems": 1},
+    ],
+    ids=str,
+)
+def test_what_strict_mode_knows_is_sent_in_it(member: dict[str, Any]):
+    schema = {**with_member(member), "$defs": {"b": {**TEXT, "title": "B"}}}
+    assert built(response_format=schema).body["response_format"]["json_schema"]["strict"] is True
+
+
+@pytest.mark.parametrize("schema", [TEXT, {**STRICT, "anyOf": [STRICT]}], ids=["text", "choice"])
+def test_only_an_object_is_strict_as_a_whole(schema: dict[str, Any]):
+    assert "strict" not in built(response_format=schema).body["response_format"]["json_schema"]
 
 
 def test_a_request_is_not_changed_by_what_is_built_of_it():

@@ -67,8 +67,13 @@ def result(kind: str, value: Any, call_id: str = "c1", **members: Any) -> ToolRe
 
 def answered(*items: dict[str, Any], tools: list[ToolSpec] | None = None, **options: Any) -> list[Message]:
     """The messages that follow from a response with these output items, as the agent makes them."""
+    return followed({"completed": {"output": list(items)}}, tools=tools or [], **options)
+
+
+def followed(*events: dict[str, Any], **options: Any) -> list[Message]:
+    """The messages that follow from a stream of these events, whole or not."""
     fold = StepFold()
-    for chunk in decode(wire([{"completed": {"output": list(items)}}]), tools=tools or [], **options).chunks:
+    for chunk in decode(wire(events), **options).chunks:
         fold.add(chunk)
     return answer_messages(fold.content())
 
@@ -343,6 +348,39 @@ def test_reasoning_that_led_to_nothing_is_not_sent():
         {"role": "user", "content": "a"},
         {"role": "user", "content": "b"},
     ]
+
+
+BEGUN: list[dict[str, Any]] = [
+    {"added": {"id": "rs_1", "type": "reasoning", "summary": []}},
+    {"reasoning_summary_text": "hm"},
+]
+SUMMED_UP: dict[str, Any] = {"id": "rs_1", "type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}
+HALF: list[dict[str, Any]] = [
+    {"added": {"id": "msg_1", "type": "message", "content": []}, "on": 1},
+    {"output_text": "Hel", "on": 1},
+]
+
+
+def test_what_was_cut_off_goes_back_as_plain_text():
+    incomplete = {"id": "msg_1", "type": "message", "status": "incomplete"}
+    half = {**incomplete, "content": [{"type": "output_text", "text": "Hel"}]}
+    plain = [{"role": "assistant", "content": "Hel"}]
+    assert sent(*followed(*BEGUN, {"done": SUMMED_UP}, *HALF)) == plain
+    assert sent(*followed(*BEGUN, {"done": SUMMED_UP}, *HALF, {"done": half, "on": 1}, {"incomplete": {}})) == plain
+    assert sent(*followed(*HALF, {"incomplete": {"output": [half]}})) == plain
+    assert sent(*followed(*HALF, {"incomplete": {}})) == plain
+
+
+def test_reasoning_that_was_cut_off_is_not_sent():
+    assert sent(user("a"), *followed(*BEGUN)) == [{"role": "user", "content": "a"}]
+    assert sent(*followed(*BEGUN, *HALF)) == [{"role": "assistant", "content": "Hel"}]
+
+
+def test_whole_items_of_an_answer_that_broke_off_go_back_as_they_came():
+    encrypted = {**SUMMED_UP, "encrypted_content": "e"}
+    assert sent(*followed(*BEGUN, {"done": encrypted}, *HALF)) == [encrypted, {"role": "assistant", "content": "Hel"}]
+    two = {**SUMMED_UP, "summary": [*SUMMED_UP["summary"], {"type": "summary_text", "text": "so"}]}
+    assert sent(*followed(*BEGUN, {"done": two}, {"done": MESSAGE, "on": 1})) == [two, MESSAGE]
 
 
 def test_arguments_that_were_changed_are_sent_as_they_are_now():
@@ -715,13 +753,19 @@ def test_tools():
         {
             "type": "function",
             "name": "now",
-            "parameters": {"type": "object", "properties": {}},
+            "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
             "strict": True,
             "defer_loading": True,
         },
     ]
     assert "tool_choice" not in body
     assert "parallel_tool_calls" not in body
+
+
+def test_a_strict_tool_that_strict_mode_cannot_take_is_sent_without_it():
+    request = built(tools=[ToolSpec(name="add", description="", input_schema=ADD.input_schema, strict=True)])
+    assert request.body["tools"] == [{"type": "function", "name": "add", "parameters": dict(ADD.input_schema)}]
+    assert [warning["type"] for warning in request.warnings] == ["other"]
 
 
 def hosted(id: str, name: str = "t", **args: Any) -> ToolSpec:
@@ -804,6 +848,16 @@ def test_all_settings():
         "parallel_tool_calls": False,
         "reasoning": {"effort": "low"},
     }
+
+
+def test_reasoning_models_of_openais_own_server_take_no_sampling():
+    settings = Settings(temperature=0.0, top_p=0.5)
+    request = built(settings=settings, official=True)
+    assert request.body.keys() == {"model", "input", "stream"}
+    assert [warning["setting"] for warning in request.warnings] == ["temperature", "topP"]
+    for options in ({"reasoningEffort": "none"}, {"temperature": 0.0, "topP": 0.5}):
+        request = built(settings=settings, official=True, provider_options={"openai": options})
+        assert (request.body["temperature"], request.body["top_p"], request.warnings) == (0.0, 0.5, [])
 
 
 def test_settings_that_the_api_does_not_have_are_warned_of():

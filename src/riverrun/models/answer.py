@@ -312,10 +312,16 @@ class AnswerWriter:
         usage: Usage | None = None,
         metadata: Metadata = None,
         logprobs: object = None,
+        is_final: bool = False,
     ) -> None:
-        """The end of the answer."""
+        """The end of the answer. `is_final`: the provider said why it ended, so asking again for the rest of it, as is
+        done where a reason is "other", is of no use.
+        """
+        is_continued = False if is_final and reason == "other" else None
         payload = FinishPayload(
-            step_result=StepResult(reason=reason, raw_reason=raw_reason, logprobs=logprobs or None),
+            step_result=StepResult(
+                reason=reason, raw_reason=raw_reason, is_continued=is_continued, logprobs=logprobs or None
+            ),
             output=StepOutput(usage=usage or Usage()),
             metadata=StepMetadata(provider_metadata=self._under(metadata)),
         )

@@ -144,6 +144,7 @@ class Facts:
             usage=None if usage is None else read_usage(usage),
             metadata=self._kept,
             logprobs=self._logprobs,
+            is_final=True,
         )
 
     def _read_usage(self) -> Mapping[str, Any] | None:

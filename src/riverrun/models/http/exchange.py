@@ -16,6 +16,9 @@ from riverrun.models.sse import SseReader
 _LINGERING = 30.0
 """Seconds without a word after which an answer that is known to be whole is over, though the server holds the line."""
 
+_SHOWN = 200
+"""Characters that are shown of what is no stream."""
+
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
@@ -44,13 +47,16 @@ async def exchange(
         try:
             payload = StepStartPayload(request={"body": call.body}, warnings=cast("list[Any]", call.warnings))
             yield StepStartChunk(payload, run_id=run_id, from_="AGENT")
-            decoder = decode(_shown(response.headers))
-            reader = SseReader()
+            headers = _shown(response.headers)
+            decoder = decode(headers)
+            stream = _Stream(body, decoder)
             while not (body.ended or body.left or decoder.done or decoder.error):
-                for chunk in await _read(body, reader, decoder):
+                for chunk in await stream.read():
                     yield chunk
             if decoder.done:
                 await body.finish()
+            if (failure := stream.no_stream(headers.get("content-type", ""))) is not None:
+                decoder.fail(failure)
             for chunk in decoder.close():
                 yield chunk
             if decoder.error is not None:
@@ -62,14 +68,37 @@ async def exchange(
         raise
 
 
-async def _read(body: Body, reader: SseReader, decoder: Decoder) -> list[ChunkType]:
-    """The chunks of the next bytes. A connection that breaks is the decoder's to judge."""
-    try:
-        piece = await (body.read_more(_LINGERING) if decoder.ended else body.read())
-        events = reader.feed(piece) if piece else reader.close()
-    except ModelError as error:
-        return decoder.fail(error)
-    return [chunk for event in events for chunk in decoder.feed(event.data, event.event)]
+class _Stream:
+    """A body on its way through the decoder."""
+
+    def __init__(self, body: Body, decoder: Decoder) -> None:
+        self._body = body
+        self._decoder = decoder
+        self._reader = SseReader()
+        self._has_events = False
+        self._begin = b""  # of the body, as long as it has no event
+
+    async def read(self) -> list[ChunkType]:
+        """The chunks of the next bytes. A connection that breaks is the decoder's to judge."""
+        try:
+            piece = await (self._body.read_more(_LINGERING) if self._decoder.ended else self._body.read())
+            events = self._reader.feed(piece) if piece else self._reader.close()
+        except ModelError as error:
+            return self._decoder.fail(error)
+        if events:
+            self._has_events, self._begin = True, b""
+        elif not self._has_events and len(self._begin) < _SHOWN:
+            self._begin += piece
+        return [chunk for event in events for chunk in self._decoder.feed(event.data, event.event)]
+
+    def no_stream(self, content_type: str) -> ModelError | None:
+        """The failure of a body that is over and was no stream at all, such as the page of a proxy or a login."""
+        text = " ".join(self._begin.decode("utf-8", "replace").split())
+        kind = content_type.partition(";")[0].strip()
+        if not (text and kind) or "event-stream" in kind.lower() or "json" in kind.lower():
+            return None
+        told = f"the server answered with {kind} where a stream was expected; is the base URL right?"
+        return ModelError(f"{told} {text[:_SHOWN]}")
 
 
 def _shown(headers: Mapping[str, str]) -> dict[str, str]:

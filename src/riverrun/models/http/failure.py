@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -39,6 +40,8 @@ _RETRYABLE_CODES = {
 _NEVER_RETRYABLE_CODES = {"insufficient_quota"}
 _SHOWN = 2000
 """Characters of a failure that are shown."""
+_SHORT = 8
+"""Keys of fewer characters are masked as words only."""
 
 
 def model_error(failure: object, *, status: int | None = None, retry_after: float | None = None) -> ModelError:
@@ -80,10 +83,17 @@ def make_fit(error: ModelError, secret: str) -> None:
     """
     message = str(error)
     if secret:
-        message = message.replace(secret, "***")
+        message = _masked(message, secret)
         if isinstance(error.code, str):
-            error.code = error.code.replace(secret, "***")
+            error.code = _masked(error.code, secret)
     error.args = (message[:_SHOWN],)
+
+
+def _masked(text: str, secret: str) -> str:
+    """The text without the key. A short one is a dummy that other words may hold: only as a word it is the key."""
+    if len(secret) >= _SHORT:
+        return text.replace(secret, "***")
+    return re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
 
 
 def is_retryable(status: int | None, code: object = None) -> bool:

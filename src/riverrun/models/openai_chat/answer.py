@@ -116,6 +116,7 @@ class Facts:
             usage=None if self.usage is None else read_usage(self.usage),
             metadata=self._kept,
             logprobs={name: tokens for name, tokens in self._logprobs.items() if tokens},
+            is_final=True,
         )
 
 

@@ -22,34 +22,32 @@ from riverrun.chunks import (
     UserMessage,
 )
 from riverrun.chunks.codec import json_text, json_value
-from riverrun.models.files import is_image, output_file
-from riverrun.models.openai_chat.files import file_content
+from riverrun.models.files import exact_media_type, output_file
+from riverrun.models.openai_chat.files import file_content, needs_download
+from riverrun.models.openai_chat.options import wire_options
 from riverrun.models.openai_format import valid_name
 from riverrun.models.options import merged, options_under
 
 _NO_OUTPUT = "(no output)"
 
 
-def option_names(provider: str) -> tuple[str, ...]:
-    """Under which names provider options are for a server of this API; the last has the last word."""
-    return ("openai", "openai-chat", provider)
-
-
 class MessageWriter:
-    """Writes the messages of one request. `warnings` tells what of them cannot be sent."""
+    """Writes the messages of one request. `warnings` tells what of them cannot be sent; `official` says that OpenAI's
+    own server is asked, which fetches no documents.
+    """
 
-    def __init__(self, provider: str) -> None:
+    def __init__(self, provider: str, *, official: bool = False) -> None:
         self.warnings: list[dict[str, Any]] = []
         self._provider = provider
-        self._names = option_names(provider)
+        self._official = official
         self._written: list[dict[str, Any]] = []
-        self._images: list[dict[str, Any]] = []  # of tool results; they follow the results in a message of their own
+        self._files: list[dict[str, Any]] = []  # of tool results; they follow the results in a message of their own
 
     def write(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
         """The messages as JSON values. Empty text, and messages without content, are left out."""
         for message in messages:
             if not isinstance(message, ToolMessage):
-                self._flush_images()
+                self._flush_files()
             match message:
                 case SystemMessage(content=text):
                     if text:
@@ -62,11 +60,11 @@ class MessageWriter:
                     self._tool(message)
                 case _:
                     self._written.append({"role": message.role, **(message.extra or {})})
-        self._flush_images()
+        self._flush_files()
         return self._written
 
     def _add(self, members: dict[str, Any], message: SystemMessage | UserMessage | AssistantMessage) -> None:
-        self._written.append({**members, **options_under(message.provider_options, *self._names)})
+        self._written.append({**members, **wire_options(message.provider_options, self._provider)})
 
     def _warn(self, message: str) -> None:
         self.warnings.append({"type": "other", "message": message})
@@ -84,12 +82,20 @@ class MessageWriter:
         match part:
             case TextPart(text=text):
                 content = {"type": "text", "text": text} if text else None
+            case FilePart() if self._official and needs_download(part):
+                self._warn("a file is not sent: OpenAI takes only images by URL here")
+                return None
             case FilePart():
                 content = file_content(part)
             case _:
                 self._warn(f"a part of type {part.type} in a user message is not sent")
                 return None
-        return None if content is None else merged(content, options_under(part.provider_options, *self._names))
+        if content is None:
+            return None
+        options = wire_options(part.provider_options, self._provider)
+        if "image_detail" in options:
+            options = merged({"image_url": {"detail": options.pop("image_detail")}}, options)
+        return merged(content, options)
 
     # -- assistant
 
@@ -140,7 +146,7 @@ class MessageWriter:
         for part in message.content:
             if isinstance(part, ToolResultPart):
                 result = {"role": "tool", "tool_call_id": part.tool_call_id, "content": self._output(part)}
-                self._written.append({**result, **options_under(part.provider_options, *self._names)})
+                self._written.append({**result, **wire_options(part.provider_options, self._provider)})
             else:
                 self._warn(f"a part of type {part.type} in a tool message is not sent")
 
@@ -155,24 +161,31 @@ class MessageWriter:
                 return json_text(output.value)
 
     def _content_output(self, part: ToolResultPart, output: ToolOutput) -> str:
-        """The texts of a content output. Its images follow as a user's, since a tool may answer with text only."""
+        """The texts of a content output. Its files follow as a user's, since a tool may answer with text only."""
         texts: list[str] = []
-        images: list[dict[str, Any]] = []
+        files: list[dict[str, Any]] = []
         for item in cast("list[Any]", json_value(output.value)):
             members = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
             if members.get("type") == "text":
                 texts.append(str(members.get("text", "")))
-            elif (file := output_file(members)) is not None and is_image(file):
-                images.append(file_content(file))
+            elif (file := output_file(members)) is not None and self._may_follow(file):
+                files.append(file_content(file))
             else:
                 texts.append(msgspec.json.encode(item).decode())
-        if images:
-            where = f"Images of the tool call {part.tool_call_id} ({part.tool_name}):"
-            self._images += [{"type": "text", "text": where}, *images]
-            texts.append("(images follow)")
+        if files:
+            kind = "Images" if all(file["type"] == "image_url" for file in files) else "Files"
+            where = f"{kind} of the tool call {part.tool_call_id} ({part.tool_name}):"
+            self._files += [{"type": "text", "text": where}, *files]
+            texts.append(f"({kind.lower()} follow)")
         return "\n".join(text for text in texts if text) or _NO_OUTPUT
 
-    def _flush_images(self) -> None:
-        if self._images:
-            self._written.append({"role": "user", "content": self._images})
-            self._images = []
+    def _may_follow(self, file: FilePart) -> bool:
+        """Whether a file of a tool's output can be sent as a user's; else it is told as it is."""
+        if not file.media_type:  # an object of the tool's own
+            return False
+        return not needs_download(file) or not (self._official or exact_media_type(file).startswith("audio/"))
+
+    def _flush_files(self) -> None:
+        if self._files:
+            self._written.append({"role": "user", "content": self._files})
+            self._files = []

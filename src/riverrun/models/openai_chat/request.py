@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from riverrun.models.http import WireRequest
-from riverrun.models.openai_chat.messages import MessageWriter, option_names
-from riverrun.models.openai_format import checked_name, named_schema
-from riverrun.models.options import options_under
+from riverrun.models.openai_chat.messages import MessageWriter
+from riverrun.models.openai_chat.options import option_names, wire_options
+from riverrun.models.openai_format import function_members, named_schema
+from riverrun.models.openai_sampling import drop_sampling
 from riverrun.types import ModelRequest, NamedTool, Settings, ToolSpec
 
 
@@ -15,10 +16,11 @@ def chat_request(request: ModelRequest, *, model_id: str, provider: str, officia
     """Write the body for `model_id`.
 
     `provider` is the key of the provider options that are for this model, beside "openai" and "openai-chat";
-    `official` says that OpenAI's own server is asked, which knows max_tokens by another name.
+    `official` says that OpenAI's own server is asked, which knows max_tokens by another name, and whose reasoning
+    models refuse some settings.
     Raises ConfigError for a tool whose name the API refuses.
     """
-    writer = MessageWriter(provider)
+    writer = MessageWriter(provider, official=official)
     body: dict[str, Any] = {
         "model": model_id,
         "messages": writer.write(request.messages),
@@ -26,12 +28,16 @@ def chat_request(request: ModelRequest, *, model_id: str, provider: str, officia
         "stream_options": {"include_usage": True},
         **_settings(request.settings, official=official),
     }
-    if request.tools:
-        body.update(_tools(request, provider))
+    warnings = writer.warnings
+    body.update(_tools(request, provider, warnings))
     if request.response_format is not None:
         body["response_format"] = {"type": "json_schema", "json_schema": named_schema(request.response_format)}
-    body.update(options_under(request.provider_options, *option_names(provider)))
-    warnings = writer.warnings
+    options = wire_options(request.provider_options, provider)
+    if "text_verbosity" in options:
+        options["verbosity"] = options.pop("text_verbosity")
+    body.update(options)
+    if official:
+        drop_sampling(body, options, effort=body.get("reasoning_effort"), warnings=warnings)
     if request.settings.top_k is not None and "top_k" not in body:
         warnings.append({"type": "unsupported-setting", "setting": "topK"})
     return WireRequest(body, warnings)
@@ -51,8 +57,13 @@ def _settings(settings: Settings, *, official: bool) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _tools(request: ModelRequest, provider: str) -> dict[str, Any]:
-    members: dict[str, Any] = {"tools": [_tool(tool, provider) for tool in request.tools]}
+def _tools(request: ModelRequest, provider: str, warnings: list[dict[str, Any]]) -> dict[str, Any]:
+    """The members about tools. Those that another provider has are left out."""
+    known = [tool for tool in request.tools if _is_known(tool, provider)]
+    warnings += [{"type": "unsupported-tool", "tool": tool.name} for tool in request.tools if tool not in known]
+    if not known:
+        return {}
+    members: dict[str, Any] = {"tools": [_tool(tool, provider, warnings) for tool in known]}
     choice = request.tool_choice
     if isinstance(choice, NamedTool):
         members["tool_choice"] = {"type": "function", "function": {"name": choice.tool_name}}
@@ -63,17 +74,16 @@ def _tools(request: ModelRequest, provider: str) -> dict[str, Any]:
     return members
 
 
-def _tool(tool: ToolSpec, provider: str) -> dict[str, Any]:
+def _is_known(tool: ToolSpec, provider: str) -> bool:
+    """Whether a tool is a function, or one that the provider may have."""
+    return tool.provider_id is None or tool.provider_id.partition(".")[0] in option_names(provider)
+
+
+def _tool(tool: ToolSpec, provider: str, warnings: list[dict[str, Any]]) -> dict[str, Any]:
     if tool.provider_id is not None:  # the server's own: named by its type
         return {"type": tool.provider_id.partition(".")[2], **(tool.provider_args or {})}
-    function: dict[str, Any] = {"name": checked_name(tool.name)}
-    if tool.description:
-        function["description"] = tool.description
-    function["parameters"] = dict(tool.input_schema) or {"type": "object", "properties": {}}
-    if tool.strict is not None:
-        function["strict"] = tool.strict
     return {
         "type": "function",
-        "function": function,
-        **options_under(tool.provider_options, *option_names(provider)),
+        "function": function_members(tool, warnings),
+        **wire_options(tool.provider_options, provider),
     }

@@ -77,10 +77,7 @@ class Facts:
             )
 
     def finish(self) -> None:
-        """The finish chunk. Functions that were called are why the answer ended, unless it was cut off.
-
-        A whole answer without a status has simply ended: "other" would have the loop ask again.
-        """
+        """The finish chunk. Functions that were called are why the answer ended, unless it was cut off."""
         reason, raw_reason = "stop", self.status
         if self.status == "incomplete":
             reason = _INCOMPLETE.get(self._incomplete or "", "other")
@@ -94,6 +91,7 @@ class Facts:
             usage=None if self._usage is None else read_usage(self._usage),
             metadata=({"responseId": self.id} if self.id else {}) | self._kept,
             logprobs={"content": self._logprobs} if self._logprobs else None,
+            is_final=True,
         )
 
     def _keep(self, name: str, value: object) -> None:

@@ -6,7 +6,7 @@ import mimetypes
 from typing import Any
 
 from riverrun.chunks import FilePart
-from riverrun.models.files import file_base64, file_url, is_image
+from riverrun.models.files import exact_media_type, file_base64, file_url, is_image
 
 _AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 _UPLOADED = ("file-", "file_", "assistant-")
@@ -20,14 +20,15 @@ def file_content(file: FilePart) -> dict[str, Any]:
     Raises ConfigError for audio that is not sent inline.
     """
     data = file.data
+    media_type = exact_media_type(file)
     uploaded = isinstance(data, str) and data.startswith(_UPLOADED)
     if is_image(file):
         return {"type": "input_image"} | ({"file_id": data} if uploaded else {"image_url": file_url(file)})
     if uploaded:
         return {"type": "input_file", "file_id": data}
-    if file.media_type in _AUDIO:
-        return {"type": "input_audio", "input_audio": {"data": file_base64(file), "format": _AUDIO[file.media_type]}}
+    if media_type in _AUDIO:
+        return {"type": "input_audio", "input_audio": {"data": file_base64(file), "format": _AUDIO[media_type]}}
     if isinstance(data, str) and data.startswith(("https://", "http://")):
         return {"type": "input_file", "file_url": data}
-    extension = mimetypes.guess_extension(file.media_type) or ""
+    extension = mimetypes.guess_extension(media_type) or ""
     return {"type": "input_file", "filename": file.filename or f"file{extension}", "file_data": file_url(file)}

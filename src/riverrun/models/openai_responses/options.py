@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from riverrun.models.openai_format import snake_case
 from riverrun.models.options import options_under
 
 _METADATA = ("item", "item_id")
 """What an answer left in the options of its parts; it is no option."""
-_CAPITAL = re.compile(r"(?<=[a-z0-9])[A-Z]")
 
 
 def option_names(provider: str) -> tuple[str, ...]:
@@ -22,8 +21,3 @@ def wire_options(options: Mapping[str, Any] | None, provider: str) -> dict[str, 
     """The options for a server of this API, named as the API names them: `promptCacheKey` is `prompt_cache_key`."""
     named = snake_case(options_under(options, *option_names(provider)))
     return {name: value for name, value in named.items() if name not in _METADATA}
-
-
-def snake_case(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The same members in snake_case; what is inside them stays as it is."""
-    return {_CAPITAL.sub(lambda found: f"_{found[0].lower()}", name): value for name, value in options.items()}

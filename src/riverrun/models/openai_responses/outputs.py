@@ -10,7 +10,7 @@ import msgspec
 from riverrun.chunks import ToolOutput
 from riverrun.chunks.codec import json_text, json_value
 from riverrun.chunks.envelope import is_list, is_object, mapping
-from riverrun.models.files import output_file
+from riverrun.models.files import exact_media_type, output_file
 from riverrun.models.openai_responses.files import file_content
 
 _NO_OUTPUT = "(no output)"
@@ -61,7 +61,7 @@ def _content(item: Any) -> dict[str, Any]:
     if members.get("type") == "text":
         return {"type": "input_text", "text": str(members.get("text", ""))}
     file = output_file(members)
-    if file is not None and not file.media_type.startswith("audio/"):  # the API takes no sound here
+    if file is not None and not exact_media_type(file).startswith("audio/"):  # the API takes no sound here
         return file_content(file)
     return {"type": "input_text", "text": msgspec.json.encode(item).decode()}
 

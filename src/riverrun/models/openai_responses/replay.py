@@ -6,7 +6,7 @@ name of the provider that gave them; what another provider gave is never sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from riverrun.chunks import (
@@ -57,6 +57,7 @@ class Replay:
         self._answered: set[str] = set()
         self._calls: dict[str, ToolCallPart] = {}
         self._items: dict[tuple[str, str], dict[str, Any]] = {}  # of the message, by type and id, while they grow
+        self._cut_off: dict[str, bool] = {}  # of the message: whether the item of this id never came whole
 
     def look_at(self, messages: Sequence[Message]) -> None:
         """Take the messages of the request beforehand: which calls have a result."""
@@ -65,16 +66,17 @@ class Replay:
                 self._answered |= {part.tool_call_id for part in message.content if isinstance(part, ToolResultPart)}
 
     def write(self, message: AssistantMessage) -> None:
-        """Write an answer. Reasoning that led to nothing is left out: the API takes none without what follows it."""
+        """Write an answer. Items that were cut off are not sent as the server's own: it may not know them."""
         begin = len(self._written)
         self._items = {}
+        kept = [self._kept(part) for part in message.content]
+        self._cut_off = {str(options["itemId"]): "status" in options for options in kept if "itemId" in options}
         for part in message.content:
             self._part(part, message)
         if not self._is_stored:
             kept = [item for item in self._written[begin:] if not self._is_lost(item)]
             self._written[begin:] = kept
-        while len(self._written) > begin and self._written[-1].get("type") == "reasoning":
-            self._written.pop()
+        self._written[begin:] = _with_a_purpose(self._written[begin:])
 
     def is_own(self, message: AssistantMessage) -> bool:
         """Whether this server gave the answer, which it knows by the ids of its items."""
@@ -114,11 +116,11 @@ class Replay:
 
     def _text(self, part: TextPart, message: AssistantMessage) -> None:
         options = self._kept(part)
-        item_id = options.get("itemId")
+        item_id = self._whole_id(options)
         if not part.text and not item_id:
             return
         if item_id:
-            item = self._grown("message", str(item_id))
+            item = self._grown("message", item_id)
             item["content"].append(_said(part.text, options))
         else:
             refusal = [_said(part.text, options)] if options.get("refusal") else None
@@ -132,16 +134,23 @@ class Replay:
         options = self._kept(part)
         encrypted = options.get("reasoningEncryptedContent")
         is_text = options.get("partType") == "reasoning_text"
-        item_id = options.get("itemId")
+        item_id = self._whole_id(options)
+        if "itemId" in options and not item_id:
+            return
         if not (item_id or encrypted or is_text):
             return
-        item = self._grown("reasoning", str(item_id or ""))
+        item = self._grown("reasoning", item_id)
         if is_text:
             item.setdefault("content", []).append({"type": "reasoning_text", "text": part.text})
         elif part.text:
             item["summary"].append({"type": "summary_text", "text": part.text})
         if encrypted:
             item["encrypted_content"] = encrypted
+
+    def _whole_id(self, options: dict[str, Any]) -> str:
+        """The id of the item that a part is of; "" for none, and for an item that was cut off."""
+        item_id = str(options.get("itemId") or "")
+        return "" if self._cut_off.get(item_id) else item_id
 
     def _grown(self, kind: str, item_id: str) -> dict[str, Any]:
         """The item of this id, to which a part is added; a new one when the message has none yet."""
@@ -189,7 +198,7 @@ class Replay:
 
     def _is_lost(self, item: dict[str, Any]) -> bool:
         """Whether a server that keeps nothing cannot know this reasoning."""
-        lost = item.get("type") == "reasoning" and not (item.get("encrypted_content") or item.get("content"))
+        lost = item.get("type") == "reasoning" and not _is_self_contained(item)
         if lost:
             self._warn("reasoning without its encrypted content is not sent, since the server stores nothing")
         return lost
@@ -197,6 +206,25 @@ class Replay:
     def _kept(self, part: MessagePart | None) -> dict[str, Any]:
         """What this provider wants back of a part."""
         return options_under(getattr(part, "provider_options", None), self._provider)
+
+
+def _with_a_purpose(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The items of an answer without the reasoning that led to nothing: the API takes none without what follows it.
+    Reasoning that only the server knows has to be followed by an item of the server's.
+    """
+    kept: list[dict[str, Any]] = []
+    is_needed = False
+    for item in reversed(items):
+        if item.get("type") == "reasoning" and not (kept and (is_needed or _is_self_contained(item))):
+            continue
+        is_needed |= item.get("type") not in ("reasoning", None)
+        kept.append(item)
+    return kept[::-1]
+
+
+def _is_self_contained(reasoning: Mapping[str, Any]) -> bool:
+    """Whether a server can read the reasoning though it may not know its id."""
+    return bool(reasoning.get("encrypted_content") or reasoning.get("content"))
 
 
 def _said(text: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -6,11 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from riverrun.chunks.envelope import mapping
 from riverrun.models.http import WireRequest
 from riverrun.models.openai_format import named_schema
 from riverrun.models.openai_responses.messages import InputWriter
 from riverrun.models.openai_responses.options import wire_options
 from riverrun.models.openai_responses.tools import is_known, wire_choice, wire_tool
+from riverrun.models.openai_sampling import drop_sampling
 from riverrun.models.options import merged
 from riverrun.types import ModelRequest, Settings
 
@@ -37,7 +39,7 @@ def responses_request(request: ModelRequest, *, model_id: str, provider: str, of
 
     `provider` is the key of the provider options that are for this model, beside "openai" and "openai-responses", and
     of the metadata that goes back; `official` says that OpenAI's own server is asked, whose reasoning models take
-    instructions as a developer's. Raises ConfigError for a tool whose name the API refuses.
+    instructions as a developer's and refuse some settings. Raises ConfigError for a tool whose name the API refuses.
     """
     options = _options(request.provider_options, provider)
     reasons = _NEVER_REASONS.match(model_id) is None
@@ -58,6 +60,8 @@ def responses_request(request: ModelRequest, *, model_id: str, provider: str, of
     if request.response_format is not None:
         body["text"] = {"format": {"type": "json_schema", **named_schema(request.response_format)}}
     body = merged(body, options)
+    if official:
+        drop_sampling(body, options, effort=mapping(body.get("reasoning")).get("effort"), warnings=warnings)
     if body.get("store") is False and reasons and "include" not in options:
         body["include"] = [_ENCRYPTED]  # nothing else is left of the reasoning for the next request
     return WireRequest(body, warnings)
@@ -98,7 +102,7 @@ def _tools(request: ModelRequest, provider: str, warnings: list[dict[str, Any]])
     warnings += [{"type": "unsupported-tool", "tool": tool.name} for tool in request.tools if tool not in known]
     if not known:
         return {}
-    members: dict[str, Any] = {"tools": [wire_tool(tool, provider) for tool in known]}
+    members: dict[str, Any] = {"tools": [wire_tool(tool, provider, warnings) for tool in known]}
     choice = wire_choice(request.tool_choice, known)
     if choice is not None:
         members["tool_choice"] = choice

@@ -46,7 +46,7 @@ class StreamDecoder(Decoder):
 
     @property
     def ended(self) -> bool:
-        return self.done or self._facts.status is not None
+        return self._facts.status is not None  # whatever `done` says: gateways send a [DONE] behind half an answer too
 
     def _end(self) -> None:
         self._items.settle(None)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from riverrun.models.openai_format import checked_name
+from riverrun.models.openai_format import checked_name, function_members, snake_case
 from riverrun.models.openai_responses.offered import tool_type
-from riverrun.models.openai_responses.options import option_names, snake_case, wire_options
+from riverrun.models.openai_responses.options import option_names, wire_options
 from riverrun.types import NamedTool, ToolChoice, ToolSpec
 
 
@@ -16,12 +16,15 @@ def is_known(tool: ToolSpec, provider: str) -> bool:
     return tool.provider_id is None or tool.provider_id.partition(".")[0] in option_names(provider)
 
 
-def wire_tool(tool: ToolSpec, provider: str) -> dict[str, Any]:
-    """The tool as the API takes it. Raises ConfigError for a function whose name the API refuses."""
+def wire_tool(tool: ToolSpec, provider: str, warnings: list[dict[str, Any]]) -> dict[str, Any]:
+    """The tool as the API takes it; `warnings` gets what of it cannot be sent.
+
+    Raises ConfigError for a function whose name the API refuses.
+    """
     options = wire_options(tool.provider_options, provider)
     kind = tool_type(tool)
     if kind is None:
-        return _function(tool) | options
+        return {"type": "function", **function_members(tool, warnings)} | options
     members: dict[str, Any] = {"type": kind}
     if kind == "custom":
         members["name"] = checked_name(tool.name)
@@ -41,16 +44,6 @@ def wire_choice(choice: ToolChoice, tools: Sequence[ToolSpec]) -> str | dict[str
     if kind == "custom":
         return {"type": "custom", "name": tool.name}
     return {"type": kind} | _server(tool.provider_args)
-
-
-def _function(tool: ToolSpec) -> dict[str, Any]:
-    members: dict[str, Any] = {"type": "function", "name": checked_name(tool.name)}
-    if tool.description:
-        members["description"] = tool.description
-    members["parameters"] = dict(tool.input_schema) or {"type": "object", "properties": {}}
-    if tool.strict is not None:
-        members["strict"] = tool.strict
-    return members
 
 
 def _server(args: Mapping[str, Any] | None) -> dict[str, Any]:

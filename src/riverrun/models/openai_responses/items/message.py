@@ -6,18 +6,22 @@ from typing import Any
 
 from riverrun.chunks.envelope import is_list, mapping
 from riverrun.models.openai_responses.items.blocks import Blocks, Part
-from riverrun.models.openai_responses.items.scope import Members, Scope, number, text
+from riverrun.models.openai_responses.items.scope import Members, Scope, cut_off, number, text, with_status
 from riverrun.models.openai_responses.sources import cite, objects
 
 _KINDS = {"response.output_text.delta": "output_text", "response.refusal.delta": "refusal"}
 
 
 class Message:
-    """A message. Each of its parts is a text block; a refusal is one that is marked in the provider metadata."""
+    """A message. Each of its parts is a text block; a refusal is one that is marked in the provider metadata.
+
+    A block begins with a `status` in it, and its end has one only where the message was cut off.
+    """
 
     def __init__(self, scope: Scope, item: Members) -> None:
         self._scope = scope
         self._about: dict[str, Any] = {}
+        self._status = ""  # what the end of the last block says
         self._logprobs: dict[int, list[object]] = {}
         self._blocks = Blocks(self._begin, scope.writer.text_delta, self._end)
         self._note(item)
@@ -46,10 +50,14 @@ class Message:
         self._note(item)
         for index, part in enumerate(objects(item.get("content"))):
             self._part(index, part)
-        self.close()
+        self._close(cut_off(item))
 
     def close(self) -> None:
         """Nothing follows."""
+        self._close("incomplete")
+
+    def _close(self, status: str) -> None:
+        self._status = status
         self._blocks.close()
         for index in sorted(self._logprobs):
             self._scope.facts.note_logprobs(self._logprobs[index])
@@ -76,13 +84,14 @@ class Message:
             cite(annotation, self._scope.writer)
 
     def _begin(self, kind: str) -> str:
-        return self._scope.writer.text_start(self._metadata(kind))
+        return self._scope.writer.text_start(with_status(self._metadata(kind), "in_progress"))
 
     def _end(self, part: Part) -> None:
         if part.kind == "refusal":
             self._scope.facts.note_refusal("".join(part.pieces))
         annotations = {"annotations": part.annotations} if part.annotations else {}
-        self._scope.writer.text_end(part.block, self._metadata(part.kind) | annotations)
+        about = with_status(self._metadata(part.kind), self._status)
+        self._scope.writer.text_end(part.block, about | annotations)
 
     def _metadata(self, kind: str) -> dict[str, Any]:
         return self._about | {"refusal": True} if kind == "refusal" else dict(self._about)

@@ -6,7 +6,7 @@ from typing import Any
 
 from riverrun.chunks.envelope import mapping
 from riverrun.models.openai_responses.items.blocks import Blocks, Part
-from riverrun.models.openai_responses.items.scope import Members, Scope, identity, number, text
+from riverrun.models.openai_responses.items.scope import Members, Scope, cut_off, identity, number, text, with_status
 from riverrun.models.openai_responses.sources import objects
 
 _KINDS = {"response.reasoning_summary_text.delta": "summary_text", "response.reasoning_text.delta": "reasoning_text"}
@@ -16,12 +16,14 @@ class Reasoning:
     """A reasoning item. Each of its parts is a reasoning block, and it has one even without any part.
 
     Every block says in the provider metadata of its end which item it is of, and the last one has the encrypted form,
-    so that the item can be put together again.
+    so that the item can be put together again. A block begins with a `status` in it, and the last one ends with one
+    only where the item was cut off.
     """
 
     def __init__(self, scope: Scope, item: Members) -> None:
         self._writer = scope.writer
         self._about = identity(item)
+        self._status = ""  # what the end of the last block says
         self._blocks = Blocks(self._begin, scope.writer.reasoning_delta, self._end)
         self._blocks.wait()
 
@@ -54,18 +56,22 @@ class Reasoning:
                 self._complete(kind, index, part)
         if encrypted := text(item.get("encrypted_content")):
             self._about["reasoningEncryptedContent"] = encrypted
-        self.close()
+        self._close(cut_off(item))
 
     def close(self) -> None:
         """Nothing follows."""
+        self._close("incomplete")
+
+    def _close(self, status: str) -> None:
+        self._status = status
         self._blocks.close()
 
     def _complete(self, kind: str, index: object, part: Members) -> None:
         self._blocks.complete(kind, number(index), text(part.get("text")))
 
     def _begin(self, _: str) -> str:
-        return self._writer.reasoning_start(self._about)
+        return self._writer.reasoning_start(with_status(self._about, "in_progress"))
 
     def _end(self, part: Part) -> None:
         kind: dict[str, Any] = {"partType": part.kind} if part.kind == "reasoning_text" else {}
-        self._writer.reasoning_end(part.block, metadata=self._about | kind)
+        self._writer.reasoning_end(part.block, metadata=with_status(self._about, self._status) | kind)

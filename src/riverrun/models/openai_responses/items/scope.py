@@ -88,3 +88,13 @@ def rest_of(whole: str, pieces: list[str]) -> str:
 def identity(item: Members) -> dict[str, Any]:
     """The id of an item, as provider metadata has it."""
     return {"itemId": item["id"]} if text(item.get("id")) else {}
+
+
+def with_status(about: dict[str, Any], status: str) -> dict[str, Any]:
+    """Provider metadata that says of its item that it did not come whole; the same for the status ""."""
+    return about | {"status": status} if status and "itemId" in about else dict(about)
+
+
+def cut_off(item: Members) -> str:
+    """The status of a whole item that the model did not finish; "" for any other."""
+    return "incomplete" if item.get("status") == "incomplete" else ""
