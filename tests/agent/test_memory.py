@@ -601,7 +601,7 @@ class StuckStore(InMemoryStore):
 
 
 async def test_a_store_that_is_stuck_does_not_hold_a_run_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("riverrun.agent.loop._PATIENCE", 0.05)
+    monkeypatch.setattr("riverrun.agent.ending.PATIENCE", 0.05)
     run = agent_with(StuckStore(), says("one")).stream("hi", timeout=Timeout(total=0.05), **THREAD)
     assert types(await read(run))[-2:] == ["error", "finish"]
     assert "the store gave no answer" in str(getattr(run.error, "__notes__", ""))

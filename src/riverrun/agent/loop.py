@@ -8,8 +8,6 @@ that was cancelled.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,8 +16,9 @@ import msgspec
 
 from riverrun.agent.cancellation import Cancellation, RunCancelled
 from riverrun.agent.continuation import CUT_OFF, Continuation
+from riverrun.agent.ending import Ending
 from riverrun.agent.history import parted
-from riverrun.agent.inputs import answer_messages, sealed
+from riverrun.agent.inputs import answer_messages
 from riverrun.agent.keeping import Keeper
 from riverrun.agent.outlet import Outlet
 from riverrun.agent.plan import Plan, pipeline_of
@@ -31,14 +30,11 @@ from riverrun.agent.titles import title_of
 from riverrun.agent.toolcalls import ToolCalls, Waiting
 from riverrun.agent.transcript import Transcript, step_of
 from riverrun.chunks import (
-    AbortChunk,
-    AbortPayload,
     ChunkType,
     DataChunk,
     ErrorChunk,
     ErrorPayload,
     FinishChunk,
-    Message,
     ObjectResultChunk,
     StartChunk,
     StartPayload,
@@ -47,14 +43,9 @@ from riverrun.chunks import (
     StepResult,
 )
 from riverrun.chunks.blocks import ends_of
-from riverrun.errors import ModelError, StoreError, TimeoutExceeded, TripwireError
-from riverrun.processors import Pipeline, retry_feedback, tripwire_chunk, tripwire_payload
-from riverrun.streams import GRACE, STRAY, Log, brought_to_end, is_cancelled, uncancelled
-
-_logger = logging.getLogger("riverrun")
-
-_PATIENCE = 10.0
-"""Seconds that the store gets to keep what was said in a run that was cut off."""
+from riverrun.errors import ModelError, TripwireError
+from riverrun.processors import Pipeline, retry_feedback, tripwire_payload
+from riverrun.streams import STRAY, Log, brought_to_end, is_cancelled
 
 _API_ERROR_RETRIES = 10
 """How often processors may have a failed model call asked again, when no budget is set."""
@@ -82,6 +73,7 @@ class AgentLoop:
     pipeline: Pipeline = field(init=False)
     transcript: Transcript = field(init=False)
     continuation: Continuation = field(init=False)
+    ending: Ending = field(init=False)
 
     def __post_init__(self) -> None:
         plan = self.plan
@@ -89,6 +81,7 @@ class AgentLoop:
         self.pipeline = pipeline_of(plan, write)
         self.transcript = Transcript(plan, given=[*plan.messages])
         self.continuation = Continuation(plan, self.transcript, write)
+        self.ending = Ending(plan, self.log, self.cancellation, self.keeper, self.pipeline, self.transcript)
 
     async def run(self) -> None:
         """Take steps until the run is over or waits."""
@@ -102,20 +95,20 @@ class AgentLoop:
             else:
                 await self._go_on(self.saved)
         except RunCancelled:
-            await brought_to_end(self._stop())
+            await brought_to_end(self.ending.stop(self.answer))
         except asyncio.CancelledError:
             if self.cancellation.event.is_set():
-                await brought_to_end(self._stop())
+                await brought_to_end(self.ending.stop(self.answer))
                 return
             if not is_cancelled():
-                await brought_to_end(self._fail(RuntimeError(f"a hook failed: {STRAY}")))
+                await brought_to_end(self.ending.fail(RuntimeError(f"a hook failed: {STRAY}"), self.answer))
                 return
-            await brought_to_end(self._give_back())
+            await brought_to_end(self.ending.give_back(self.answer))
             raise
         except TripwireError as tripwire:
-            await brought_to_end(self._trip(tripwire))
+            await brought_to_end(self.ending.trip(tripwire))
         except Exception as error:
-            await brought_to_end(self._fail(error))
+            await brought_to_end(self.ending.fail(error, self.answer))
         finally:
             await self.keeper.release()
 
@@ -413,78 +406,6 @@ class AgentLoop:
             await self.keeper.save_title(title)
             data = {"threadId": self.keeper.thread_id, "title": title}
             self._write(DataChunk(type="data-thread-title", data=data, transient=True, run_id=self.plan.run_id))
-
-    async def _trip(self, tripwire: TripwireError) -> None:
-        """A processor stopped the run: nothing follows, and nothing is kept of it."""
-        self.cancellation.event.set()
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                await self.keeper.forget()
-        except Exception as error:
-            _logger.error("what was saved of run %s could not be taken back", self.plan.run_id, exc_info=error)
-        self._write(tripwire_chunk(tripwire, run_id=self.plan.run_id))
-
-    async def _give_back(self) -> None:
-        """The program ends: nobody wanted that of the run."""
-        with contextlib.suppress(Exception):
-            async with asyncio.timeout(_PATIENCE):
-                await self.keeper.give_back()
-        await self._stop()
-
-    async def _stop(self) -> None:
-        if self.cancellation.timed_out:
-            await self._fail(TimeoutExceeded("total", self.plan.timeout.total or 0.0))
-            return
-        fault = await self._leave(failed=False)
-        if fault is None:
-            self._end(AbortChunk(AbortPayload(), **self._from), "tripwire")
-        else:
-            self._end(ErrorChunk(ErrorPayload(error=fault), **self._from), "error")
-
-    async def _fail(self, error: Exception) -> None:
-        fault = await self._leave(failed=True)
-        if fault is not None:
-            error.add_note(f"what was said could not be kept: {fault}")
-        self._end(ErrorChunk(ErrorPayload(error=error), **self._from), "error")
-
-    def _end(self, ending: ChunkType, reason: str) -> None:
-        """Tell the end of a run whose last step was cut off."""
-        self._write(ending)
-        self._write(self.transcript.cut_off(reason, self.answer))
-
-    async def _leave(self, *, failed: bool) -> Exception | None:
-        """Keep what there is of a run that was cut off. Gives the error of a store that cannot."""
-        self.cancellation.event.set()  # for tools in threads, which nothing else can stop
-        answer = self.answer
-        said = [] if answer is None else answer_messages(answer.fold.content())
-        left = await self._left([*self.transcript.answers, *said])
-        self.transcript.answers = sealed(left or [])
-        try:
-            if self.keeper.is_lost:
-                return None
-            async with asyncio.timeout(_PATIENCE):
-                if left is None:
-                    await self.keeper.forget()
-                else:
-                    await self.keeper.finish(self.transcript.worth_keeping(left, failed=failed))
-        except TimeoutError:
-            return StoreError(f"the store gave no answer within {_PATIENCE:g} s")
-        except Exception as error:
-            return error
-        return None
-
-    async def _left(self, messages: list[Message]) -> list[Message] | None:
-        """What processors leave of a run that was cut off. None: nothing, also when they fail or take too long."""
-        if not messages or not self.pipeline.has("process_output_result"):
-            return messages
-        try:
-            async with asyncio.timeout(GRACE):
-                return [*await uncancelled(self.pipeline.process_output_result(messages))]
-        except TripwireError:
-            return None
-        except Exception as error:
-            _logger.error("nothing is kept of run %s, since a processor failed", self.plan.run_id, exc_info=error)
-            return None
 
     def _write(self, chunk: ChunkType) -> None:
         self.log.write(chunk)
