@@ -1,9 +1,9 @@
-"""Names, schemas and options as both of OpenAI's APIs take them."""
+"""Names, tools, schemas and options as both of OpenAI's APIs take them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from riverrun.chunks.envelope import is_list, is_object, mapping
@@ -52,6 +52,13 @@ def named_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     if allows_strict(schema):
         named["strict"] = True
     return named
+
+
+def known_tools(tools: Sequence[ToolSpec], names: Collection[str], warnings: list[dict[str, Any]]) -> list[ToolSpec]:
+    """The functions, and the provider's own tools, whose ids begin with one of `names`; `warnings` gets the rest."""
+    known = [tool for tool in tools if tool.provider_id is None or tool.provider_id.partition(".")[0] in names]
+    warnings += [{"type": "unsupported-tool", "tool": tool.name} for tool in tools if tool not in known]
+    return known
 
 
 def function_members(tool: ToolSpec, warnings: list[dict[str, Any]]) -> dict[str, Any]:

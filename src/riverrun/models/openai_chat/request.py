@@ -7,7 +7,7 @@ from typing import Any
 from riverrun.models.http import WireRequest
 from riverrun.models.openai_chat.messages import MessageWriter
 from riverrun.models.openai_chat.options import option_names, wire_options
-from riverrun.models.openai_format import function_members, named_schema
+from riverrun.models.openai_format import function_members, known_tools, named_schema
 from riverrun.models.openai_sampling import drop_sampling
 from riverrun.types import ModelRequest, NamedTool, Settings, ToolSpec
 
@@ -59,8 +59,7 @@ def _settings(settings: Settings, *, official: bool) -> dict[str, Any]:
 
 def _tools(request: ModelRequest, provider: str, warnings: list[dict[str, Any]]) -> dict[str, Any]:
     """The members about tools. Those that another provider has are left out."""
-    known = [tool for tool in request.tools if _is_known(tool, provider)]
-    warnings += [{"type": "unsupported-tool", "tool": tool.name} for tool in request.tools if tool not in known]
+    known = known_tools(request.tools, option_names(provider), warnings)
     if not known:
         return {}
     members: dict[str, Any] = {"tools": [_tool(tool, provider, warnings) for tool in known]}
@@ -72,11 +71,6 @@ def _tools(request: ModelRequest, provider: str, warnings: list[dict[str, Any]])
     if request.settings.parallel_tool_calls is not None:
         members["parallel_tool_calls"] = request.settings.parallel_tool_calls
     return members
-
-
-def _is_known(tool: ToolSpec, provider: str) -> bool:
-    """Whether a tool is a function, or one that the provider may have."""
-    return tool.provider_id is None or tool.provider_id.partition(".")[0] in option_names(provider)
 
 
 def _tool(tool: ToolSpec, provider: str, warnings: list[dict[str, Any]]) -> dict[str, Any]:

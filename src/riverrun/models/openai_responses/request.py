@@ -8,10 +8,10 @@ from typing import Any
 
 from riverrun.chunks.envelope import mapping
 from riverrun.models.http import WireRequest
-from riverrun.models.openai_format import named_schema
+from riverrun.models.openai_format import known_tools, named_schema
 from riverrun.models.openai_responses.messages import InputWriter
-from riverrun.models.openai_responses.options import wire_options
-from riverrun.models.openai_responses.tools import is_known, wire_choice, wire_tool
+from riverrun.models.openai_responses.options import option_names, wire_options
+from riverrun.models.openai_responses.tools import wire_choice, wire_tool
 from riverrun.models.openai_sampling import drop_sampling
 from riverrun.models.options import merged
 from riverrun.types import ModelRequest, Settings
@@ -98,8 +98,7 @@ def _unsupported(settings: Settings, options: Mapping[str, Any]) -> list[dict[st
 
 def _tools(request: ModelRequest, provider: str, warnings: list[dict[str, Any]]) -> dict[str, Any]:
     """The members about tools. Those that another provider has are left out."""
-    known = [tool for tool in request.tools if is_known(tool, provider)]
-    warnings += [{"type": "unsupported-tool", "tool": tool.name} for tool in request.tools if tool not in known]
+    known = known_tools(request.tools, option_names(provider), warnings)
     if not known:
         return {}
     members: dict[str, Any] = {"tools": [wire_tool(tool, provider, warnings) for tool in known]}

@@ -7,13 +7,8 @@ from typing import Any
 
 from riverrun.models.openai_format import checked_name, function_members, snake_case
 from riverrun.models.openai_responses.offered import tool_type
-from riverrun.models.openai_responses.options import option_names, wire_options
+from riverrun.models.openai_responses.options import wire_options
 from riverrun.types import NamedTool, ToolChoice, ToolSpec
-
-
-def is_known(tool: ToolSpec, provider: str) -> bool:
-    """Whether a tool is a function, or one that the provider may have."""
-    return tool.provider_id is None or tool.provider_id.partition(".")[0] in option_names(provider)
 
 
 def wire_tool(tool: ToolSpec, provider: str, warnings: list[dict[str, Any]]) -> dict[str, Any]:
