@@ -106,10 +106,8 @@ class Delegate:
             return self.agent.stream(task.prompt if prompt is None else prompt, run_id=task.run_id, deps=ctx.deps)
         if found.status == "running":  # for a process that has lost the outer run to this one
             await store.suspend(found)
-        elif (
-            SavedRun.of(found.state, found.calls).waits != ctx.resumed_attempt
-        ):  # it has had this answer, and asks for another
-            ctx.suspend_with(_first_wait(task.run_id, found))
+        elif (wait := _first_wait(task.run_id, found)).attempt != ctx.resumed_attempt:  # it asks for another answer now
+            ctx.suspend_with(wait)
         call_id = found.calls[0].tool_call_id
         return await self.agent.resume_stream(ctx.resumed[-1], run_id=task.run_id, tool_call_id=call_id, deps=ctx.deps)
 
