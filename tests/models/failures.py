@@ -70,6 +70,21 @@ ANY: Sequence[Failure] = (
     ),
 )
 
+
+def _slow(word: str, **members: str) -> Failure:
+    """Too many requests, as one of OpenAI's APIs says it: `members` of its error tell the word that is its code."""
+    return Failure(
+        "429",
+        429,
+        told("slow", **members),
+        "slow",
+        headers={"retry-after": "7"},
+        code=word,
+        retryable=True,
+        retry_after=7.0,
+    )
+
+
 _BAD_KEY = told(f"Bad key: {KEY}.", code="invalid_api_key")
 _OPENAI = (
     Failure("401", 401, _BAD_KEY, "Bad key: ***.", code="invalid_api_key", retryable=False),
@@ -80,16 +95,7 @@ _OPENAI = (
 
 OPENAI_CHAT: Sequence[Failure] = (
     *_OPENAI,
-    Failure(
-        "429",
-        429,
-        told("slow", type="rate_limit"),
-        "slow",
-        headers={"retry-after": "7"},
-        code="rate_limit",
-        retryable=True,
-        retry_after=7.0,
-    ),
+    _slow("rate_limit", type="rate_limit"),
 )
 
 OPENAI_RESPONSES: Sequence[Failure] = (
@@ -102,16 +108,7 @@ OPENAI_RESPONSES: Sequence[Failure] = (
         code="invalid_value",
         retryable=False,
     ),
-    Failure(
-        "429",
-        429,
-        told("slow", code="rate_limit_exceeded"),
-        "slow",
-        headers={"retry-after": "7"},
-        code="rate_limit_exceeded",
-        retryable=True,
-        retry_after=7.0,
-    ),
+    _slow("rate_limit_exceeded", code="rate_limit_exceeded"),
     Failure("500", 500, told("sorry", type="server_error"), "sorry", code="server_error", retryable=True),
 )
 

@@ -24,6 +24,14 @@ def hanging(provider: Provider) -> Reply:
     return Reply(pieces=provider.hello, end="hang")
 
 
+async def assert_seen_to_go(reader: asyncio.Task[Any], server: Loopback) -> None:
+    """A reader that is cancelled ends so, and the server sees that its client is gone."""
+    reader.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reader
+    assert await server.went(1, within=1)
+
+
 # -- leaving before the end
 
 
@@ -67,10 +75,7 @@ async def test_the_server_sees_a_cancelled_reader_go(provider: Provider):
 
         reader = asyncio.create_task(read())
         await begun.wait()
-        reader.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await reader
-        assert await server.went(1, within=1)
+        await assert_seen_to_go(reader, server)
 
 
 @every_provider
@@ -78,10 +83,7 @@ async def test_a_call_that_is_cancelled_before_the_answer_begins(provider: Provi
     async with Loopback(Reply(end="silent")) as server:
         reader = asyncio.create_task(collect(provider.model(server).stream(request())))
         await server.asked()
-        reader.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await reader
-        assert await server.went(1, within=1)
+        await assert_seen_to_go(reader, server)
 
 
 @every_provider
